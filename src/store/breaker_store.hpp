@@ -1,0 +1,76 @@
+// The contract of a store of breakers: what fleet_sync asks of memory, SQLite, Redis.
+//
+// Threads, cancellation, deadlines, errors, repetition and time follow the rules at the head of
+// core/loop.hpp. Beyond them:
+//
+//   identity    A store object speaks for one instance and its voter (breaker_identity), given when
+//               it is opened.
+//   atomicity   Each element of an exchange is atomic alone; the batch is not. An element that fails
+//               has its own error. Verdicts come in the order of the news.
+//   views       The sender's view is compared before its counts are booked, so a verdict's view is
+//               never older than the sender's.
+//   sequence    A seq at or below the last counted one of this instance and breaker is answered,
+//               not counted. The caller repeats a batch unchanged until it is answered or dropped.
+//   bounds      at most max_news elements an exchange and max_slices slices an element; over them
+//               `busy`. Names follow core/names.hpp.
+//   cost        memory: one map access; local: one transaction a batch; redis: one pipelined
+//               script per breaker.
+//
+// `remaining` of a view counts from the caller's own now() before the call, that of a notice from
+// its arrival. Both can only be early, and a probe that comes early is refused.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "core/breaker/messages.hpp"
+#include "core/loop.hpp"
+
+namespace trinco::detail {
+
+struct notice {
+    enum class kind_t : std::uint8_t {
+        changed,      // `fleet` is newer than before
+        flush,        // send at once what you have
+        gap,          // messages were missed: exchange everything you know
+        new_server    // as gap, and another server (or another life of it) answers, which may have
+                      // lost its last writes: leases of probes granted before may be unknown to it
+    };
+    kind_t kind = kind_t::changed;
+    std::string breaker;               // empty for gap and new_server
+    view fleet;
+};
+
+class breaker_store {
+public:
+    virtual ~breaker_store() = default;
+
+    // Compares views, books counts, decides. The first exchange registers the instance.
+    [[nodiscard]] virtual op exchange(std::span<const news> batch, deadline by,
+                                      completion<std::vector<verdict>> done) = 0;
+    // Takes, settles or gives back one probe. take is idempotent in its token; a refusal extends
+    // nothing; give_back frees the slot at once. An overdue lease is the caller's to settle as a
+    // failure; the store reclaims it a tenth of probe_timeout later, as ignored.
+    [[nodiscard]] virtual op probe(const probe_request& request, deadline by,
+                                   completion<probe_reply> done) = 0;
+    // An operator's hand; attributed, ordered with exchanges, idempotent in its id. Answers the view
+    // after it.
+    [[nodiscard]] virtual op control(const control_request& request, deadline by,
+                                     completion<view> done) = 0;
+    // A page of breakers whose name begins with `prefix` (a trailing * is allowed and ignored),
+    // sorted by name, after `from`. Never on a hot path.
+    [[nodiscard]] virtual op inspect(std::string_view prefix, std::string_view from,
+                                     std::size_t rows, deadline by, completion<page> done) = 0;
+    // Delivers changes of one breaker in (era, rev) order; after any interruption one gap or
+    // new_server. One subscription a store object; it begins with no notice.
+    [[nodiscard]] virtual op subscribe(unique_function<void(const notice&)> on_notice) = 0;
+    // Finishes or abandons what is under way, in bounded time. Nothing may be called afterwards.
+    [[nodiscard]] virtual op stop(deadline by, completion<int> done) = 0;
+};
+
+}  // namespace trinco::detail

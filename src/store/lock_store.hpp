@@ -1,0 +1,173 @@
+// The contract of a store of locks: what sessions, mutexes and their kin ask of memory, SQLite, etcd,
+// Consul.
+//
+// Threads, cancellation, deadlines, errors, repetition and time follow the rules at the head of
+// core/loop.hpp; await, on_gone and observe alone have no deadline. One notion carries mutex,
+// shared_mutex, semaphore, election and lock_all:
+//
+//   lease   what keeps a holder's claims alive: renewed by the session, ended by revoke or by not
+//           being renewed for its TTL. A claim never outlives its lease.
+//   claim   entries in the queues of one or more names, made together under one lease and granted
+//           when every part has its turn. The caller chooses its id, so that an enter whose reply
+//           is lost can be repeated or undone.
+//
+// Two entries of a name conflict unless both are shared, or both are permits with equal n. An entry is
+// granted when no earlier one conflicts and, for a permit, fewer than n earlier permits exist.
+//
+// Tokens exist for exclusive grants only, grow strictly per name for ever, and stay below 2^53.
+// Nothing is granted after `lost`. No store renews or retries policy: sessions do.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "core/loop.hpp"
+
+namespace trinco::detail {
+
+struct lock_traits {
+    bool fifo = false;              // grants follow the order of entering
+    bool shared = false;            // offers claim_kind::shared
+    bool permits = false;           // offers claim_kind::permit
+    bool values = false;            // publish is kept and listed
+    bool guarded_writes = false;    // write with a claim compares ownership in the same step
+    std::chrono::seconds ttl_min{1};
+    std::chrono::seconds ttl_max{86'400};
+    std::size_t name_max = 200;     // bytes of one name
+    std::size_t parts_max = 32;     // names of one claim
+};
+
+struct lease {
+    std::string id;
+    std::chrono::seconds ttl{0};    // as granted; may be longer than asked for
+};
+
+struct claim_id {
+    std::uint64_t n = 0;            // chosen by the caller, unique in its lease
+    bool operator==(const claim_id&) const = default;
+    auto operator<=>(const claim_id&) const = default;
+};
+
+enum class claim_kind : std::uint8_t { exclusive, shared, permit };
+
+struct part {
+    std::string name;
+    claim_kind kind = claim_kind::exclusive;
+    std::uint32_t n = 0;            // permits of a semaphore, else 0
+};
+
+struct claim {
+    claim_id id;
+    std::string lease;
+    std::vector<part> parts;        // sorted distinct names
+    std::string info;               // owner data, shown by list; at most 4 KiB
+    bool only_if_free = false;      // granted at once, or conflict and nothing left behind
+};
+
+struct place {
+    std::optional<std::uint32_t> ahead;    // entries before the first part's; nullopt: no order kept
+};
+
+struct grant {
+    std::vector<std::uint64_t> tokens;     // one a part; 0 where it is no fence (shared, permit)
+};
+
+struct entry {
+    std::string name;
+    std::string info;
+    std::string handle;             // identifies exactly this entry to evict
+    claim_kind kind = claim_kind::exclusive;
+    bool holds = false;
+    std::uint64_t token = 0;
+    std::chrono::milliseconds since{0};    // ago, that it entered
+    std::chrono::milliseconds left{0};     // of its lease
+};
+
+struct entries {
+    std::vector<entry> rows;        // by name, then in queue order
+    std::string next;               // hand it to `from`; empty: this was the last page
+};
+
+inline constexpr std::uint64_t must_be_absent = 0;
+inline constexpr std::uint64_t any_revision = ~std::uint64_t{0};
+
+struct change {
+    std::string key;
+    std::optional<std::string> value;      // nullopt: erase
+    std::uint64_t if_revision = any_revision;
+};
+
+struct record {
+    std::string value;
+    std::uint64_t revision = 0;
+};
+
+class lock_store {
+public:
+    virtual ~lock_store() = default;
+    [[nodiscard]] virtual const lock_traits& traits() const = 0;
+
+    // A new lease. A TTL below ttl_min or above ttl_max is `invalid`, never clamped. A lost reply
+    // leaves a lease that ends by itself. The label names the holder to operators.
+    [[nodiscard]] virtual op open(std::chrono::seconds ttl, std::string_view label, deadline by,
+                                  completion<lease> done) = 0;
+    // The TTL granted anew, counted by the caller from before the call; `lost` when it has ended.
+    [[nodiscard]] virtual op renew(std::string_view lease, deadline by,
+                                   completion<std::chrono::seconds> done) = 0;
+    // Ends the lease and every claim on it. Succeeds when there is nothing to end.
+    [[nodiscard]] virtual op revoke(std::string_view lease, deadline by, completion<int> done) = 0;
+    // What hangs on the lease by the store's own account: the cure for unknown outcomes.
+    [[nodiscard]] virtual op owned(std::string_view lease, deadline by,
+                                   completion<std::vector<claim_id>> done) = 0;
+    // Queues the claim; idempotent in its id. With only_if_free: granted at once, or `conflict` with
+    // nothing left behind. `lost` when the lease has ended; `limit_mismatch` for another n.
+    [[nodiscard]] virtual op enter(const claim& what, deadline by, completion<place> done) = 0;
+    // Completes once: granted, after one linearizable read has confirmed the own entries and their
+    // turn, with the tokens of that read; or `lost`. Dropping the op stops waiting and keeps the
+    // place. `moved` tells a new place, where the store keeps one; it may be empty.
+    [[nodiscard]] virtual op await(std::string_view lease, claim_id id,
+                                   unique_function<void(place)> moved, completion<grant> done) = 0;
+    // After the grant, fires once: `lost` (entry deleted, lease ended) or `evicted` (an operator asks
+    // for it). It may be late; the session's deadline does not depend on it.
+    [[nodiscard]] virtual op on_gone(std::string_view lease, claim_id id,
+                                     unique_function<void(std::error_code)> gone) = 0;
+    // Reads the claim's turn again, linearizably: the tokens, `conflict` while waiting, or `lost`.
+    [[nodiscard]] virtual op verify(std::string_view lease, claim_id id, deadline by,
+                                    completion<grant> done) = 0;
+    // Rewrites the claim's info. `lost` when it is gone.
+    [[nodiscard]] virtual op publish(std::string_view lease, claim_id id, std::string_view info,
+                                     deadline by, completion<int> done) = 0;
+    // Removes exactly this claim, which wakes its successors. Succeeds when nothing is there.
+    [[nodiscard]] virtual op leave(std::string_view lease, claim_id id, deadline by,
+                                   completion<int> done) = 0;
+    // All changes or none, in one atomic step, with the claim's ownership compared when one is given
+    // (`lost` when it does not hold). `conflict` when a revision differs. Durable before the answer,
+    // which is the new revision. Keys expire after `keep` (0: never).
+    [[nodiscard]] virtual op write(std::string_view lease, std::optional<claim_id> guard,
+                                   std::span<const change> changes, std::chrono::seconds keep,
+                                   deadline by, completion<std::uint64_t> done) = 0;
+    [[nodiscard]] virtual op read(std::string_view key, deadline by,
+                                  completion<std::optional<record>> done) = 0;
+    // Entries of names that begin with prefix, after `from`; at most `rows`.
+    [[nodiscard]] virtual op list(std::string_view prefix, std::string_view from, std::size_t rows,
+                                  deadline by, completion<entries> done) = 0;
+    // Asks the holder of exactly this entry to stop (on_gone: evicted), or, with `now`, deletes it.
+    // `conflict` when the entry is another by now; `lost` when it is gone.
+    [[nodiscard]] virtual op evict(const entry& seen, bool now, std::string_view who,
+                                   std::string_view why, deadline by, completion<int> done) = 0;
+    // Tells the holder of a name, now and at each change; nullopt: nobody. May skip intermediate
+    // ones, never the last.
+    [[nodiscard]] virtual op observe(std::string_view name,
+                                     unique_function<void(std::optional<entry>)> seen) = 0;
+    // Finishes or abandons what is under way, in bounded time. Nothing may be called afterwards.
+    [[nodiscard]] virtual op stop(deadline by, completion<int> done) = 0;
+};
+
+}  // namespace trinco::detail
