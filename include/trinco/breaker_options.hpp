@@ -23,7 +23,7 @@ enum class consistency : std::uint8_t {
 struct breaker_options {
     using milliseconds = std::chrono::milliseconds;
 
-    // ---- when it opens ---------------------------------------------------------------------------
+    // ---- when it opens ---------------------------------------------------------------------
     // Failed share of the judged calls of the window at which the breaker opens (>=). (0, 1].
     // Default 0.5: a dependency that fails every second call is not worth waiting for.
     double failure_rate = 0.5;
@@ -51,16 +51,16 @@ struct breaker_options {
     // (0, 1]. Default 1.0. Has no effect while slow_call_after is off.
     double slow_call_rate = 1.0;
 
-    // ---- calls that hang -------------------------------------------------------------------------
+    // ---- calls that hang -------------------------------------------------------------------
     // Off when 0. call() asks the guarded function to stop after this long (std::stop_token), and
     // the call counts as a failure from then on. 1 ms ... 1 h.
     milliseconds call_timeout{0};
     // A permit still out after this long counts as slow at once, not when it returns; at
     // call_timeout as a failure. Default: slow_call_after when that is set, else off.
-    // 1 ms ... 1 h, and less than call_timeout when both are set.
-    std::optional<milliseconds> overdue_after;
+    // 0 (off) or 1 ms ... 1 h, and less than call_timeout when both are set.
+    std::optional<milliseconds> overdue_after{};
 
-    // ---- while open, and back --------------------------------------------------------------------
+    // ---- while open, and back --------------------------------------------------------------
     // How long the first opening lasts: `cooldown_time` of the classic design. 10 ms ... 24 h.
     milliseconds open_for{10'000};
     // Each re-opening lasts this times longer. 1.0 ... 10.0. Default 2.0.
@@ -81,7 +81,7 @@ struct breaker_options {
     // time. 10 ms ... 1 h.
     milliseconds recovery_ramp{0};
 
-    // ---- the fleet -------------------------------------------------------------------------------
+    // ---- the fleet -------------------------------------------------------------------------
     // Failure domains (machines) that must each see the trouble before the fleet's breaker opens or
     // re-opens; never more than are alive. 1 ... 100. Default 2: one bad machine opens nothing but
     // its own. 1 lets any instance open it for all.

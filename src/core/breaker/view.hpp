@@ -7,61 +7,19 @@
 #include <cstdint>
 #include <string>
 
+#include "trinco/breaker_types.hpp"
+
 namespace trinco::detail {
 
 // Grows at every transition of the fleet's breaker. 0: no transition since the record was made;
 // otherwise the store's time in microseconds, or one more than any era seen.
 using era_t = std::uint64_t;
 
-enum class breaker_state : std::uint8_t { closed, open, half_open };
-enum class override_kind : std::uint8_t {
-    none,
-    forced_open,   // refuse everything
-    disabled,      // let everything through, keep counting, decide nothing
-    observing      // decide, but refuse nothing
-};
-
-enum class outcome : std::uint8_t { success, failure, ignored };
-
-// Numbers of outcomes. Slow ones are counted in success or failure as well as in slow_*.
-struct counts {
-    std::uint64_t success = 0;
-    std::uint64_t failure = 0;
-    std::uint64_t slow_success = 0;
-    std::uint64_t slow_failure = 0;
-    std::uint64_t ignored = 0;
-    std::uint64_t rejected = 0;
-
-    // The calls that rates are judged on.
-    [[nodiscard]] constexpr std::uint64_t judged() const noexcept { return success + failure; }
-    [[nodiscard]] constexpr std::uint64_t slow() const noexcept {
-        return slow_success + slow_failure;
-    }
-    [[nodiscard]] constexpr bool empty() const noexcept { return *this == counts{}; }
-
-    constexpr counts& operator+=(const counts& o) noexcept {
-        success += o.success;
-        failure += o.failure;
-        slow_success += o.slow_success;
-        slow_failure += o.slow_failure;
-        ignored += o.ignored;
-        rejected += o.rejected;
-        return *this;
-    }
-    // Every member of o must be at most the same member of *this.
-    constexpr counts& operator-=(const counts& o) noexcept {
-        success -= o.success;
-        failure -= o.failure;
-        slow_success -= o.slow_success;
-        slow_failure -= o.slow_failure;
-        ignored -= o.ignored;
-        rejected -= o.rejected;
-        return *this;
-    }
-    friend constexpr counts operator+(counts a, const counts& b) noexcept { return a += b; }
-    friend constexpr counts operator-(counts a, const counts& b) noexcept { return a -= b; }
-    constexpr bool operator==(const counts&) const noexcept = default;
-};
+// One definition for the library's users and for its inside.
+using trinco::breaker_state;
+using trinco::counts;
+using trinco::outcome;
+using trinco::override_kind;
 
 // What one party knows of the fleet's breaker. Of two views the one with the greater (era, rev) wins,
 // in both directions and in every state.
