@@ -5,14 +5,16 @@
 //
 //   identity    A store object speaks for one instance and its voter (breaker_identity), given when
 //               it is opened.
-//   atomicity   Each element of an exchange is atomic alone; the batch is not. An element that fails
-//               has its own error. Verdicts come in the order of the news.
+//   atomicity   Each element of an exchange is atomic alone; the batch is not. An element that
+//               fails has its own error. Verdicts come in the order of the news.
 //   views       The sender's view is compared before its counts are booked, so a verdict's view is
 //               never older than the sender's.
 //   sequence    A seq at or below the last counted one of this instance and breaker is answered,
 //               not counted. The caller repeats a batch unchanged until it is answered or dropped.
-//   bounds      at most max_news elements an exchange and max_slices slices an element; over them
-//               `busy`. Names follow core/names.hpp.
+//   bounds      at most max_news elements an exchange (else the call is `busy` and nothing is done)
+//               and max_slices slices an element (else that element is). Names follow
+//               core/names.hpp, tokens and ids are not 0, rows of inspect are 1 ... 1000; anything
+//               else is `invalid`.
 //   cost        memory: one map access; local: one transaction a batch; redis: one pipelined
 //               script per breaker.
 //
@@ -35,14 +37,14 @@ namespace trinco::detail {
 
 struct notice {
     enum class kind_t : std::uint8_t {
-        changed,      // `fleet` is newer than before
-        flush,        // send at once what you have
-        gap,          // messages were missed: exchange everything you know
-        new_server    // as gap, and another server (or another life of it) answers, which may have
-                      // lost its last writes: leases of probes granted before may be unknown to it
+        changed,    // `fleet` is newer than before
+        flush,      // send at once what you have
+        gap,        // messages were missed: exchange everything you know
+        new_server  // as gap, and another server (or another life of it) answers, which may have
+                    // lost its last writes: leases of probes granted before may be unknown to it
     };
     kind_t kind = kind_t::changed;
-    std::string breaker;               // empty for gap and new_server
+    std::string breaker;  // empty for gap and new_server
     view fleet;
 };
 
@@ -58,8 +60,8 @@ public:
     // failure; the store reclaims it a tenth of probe_timeout later, as ignored.
     [[nodiscard]] virtual op probe(const probe_request& request, deadline by,
                                    completion<probe_reply> done) = 0;
-    // An operator's hand; attributed, ordered with exchanges, idempotent in its id. Answers the view
-    // after it.
+    // An operator's hand; attributed, ordered with exchanges, idempotent in its id. Answers the
+    // view after it.
     [[nodiscard]] virtual op control(const control_request& request, deadline by,
                                      completion<view> done) = 0;
     // A page of breakers whose name begins with `prefix` (a trailing * is allowed and ignored),

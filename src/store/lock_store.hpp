@@ -1,5 +1,5 @@
-// The contract of a store of locks: what sessions, mutexes and their kin ask of memory, SQLite, etcd,
-// Consul.
+// The contract of a store of locks: what sessions, mutexes and their kin ask of memory, SQLite,
+// etcd, Consul.
 //
 // Threads, cancellation, deadlines, errors, repetition and time follow the rules at the head of
 // core/loop.hpp; await, on_gone and observe alone have no deadline. One notion carries mutex,
@@ -11,8 +11,8 @@
 //           when every part has its turn. The caller chooses its id, so that an enter whose reply
 //           is lost can be repeated or undone.
 //
-// Two entries of a name conflict unless both are shared, or both are permits with equal n. An entry is
-// granted when no earlier one conflicts and, for a permit, fewer than n earlier permits exist.
+// Two entries of a name conflict unless both are shared, or both are permits with equal n. An entry
+// is granted when no earlier one conflicts and, for a permit, fewer than n earlier permits exist.
 //
 // Tokens exist for exclusive grants only, grow strictly per name for ever, and stay below 2^53.
 // Nothing is granted after `lost`. No store renews or retries policy: sessions do.
@@ -28,71 +28,70 @@
 #include <system_error>
 #include <vector>
 
+#include "core/lock/claim.hpp"  // claim_kind
 #include "core/loop.hpp"
 
 namespace trinco::detail {
 
 struct lock_traits {
-    bool fifo = false;              // grants follow the order of entering
-    bool shared = false;            // offers claim_kind::shared
-    bool permits = false;           // offers claim_kind::permit
-    bool values = false;            // publish is kept and listed
-    bool guarded_writes = false;    // write with a claim compares ownership in the same step
+    bool fifo = false;            // grants follow the order of entering
+    bool shared = false;          // offers claim_kind::shared
+    bool permits = false;         // offers claim_kind::permit
+    bool values = false;          // publish is kept and listed
+    bool guarded_writes = false;  // write with a claim compares ownership in the same step
     std::chrono::seconds ttl_min{1};
     std::chrono::seconds ttl_max{86'400};
-    std::size_t name_max = 200;     // bytes of one name
-    std::size_t parts_max = 32;     // names of one claim
+    std::size_t name_max = 200;  // bytes of one name
+    std::size_t parts_max = 32;  // names of one claim
 };
 
 struct lease {
     std::string id;
-    std::chrono::seconds ttl{0};    // as granted; may be longer than asked for
+    std::chrono::seconds ttl{0};  // as granted; may be longer than asked for
 };
 
 struct claim_id {
-    std::uint64_t n = 0;            // chosen by the caller, unique in its lease
+    std::uint64_t n = 0;  // chosen by the caller, unique in its lease
     bool operator==(const claim_id&) const = default;
     auto operator<=>(const claim_id&) const = default;
 };
 
-enum class claim_kind : std::uint8_t { exclusive, shared, permit };
-
 struct part {
     std::string name;
     claim_kind kind = claim_kind::exclusive;
-    std::uint32_t n = 0;            // permits of a semaphore, else 0
+    std::uint32_t n = 0;  // permits of a semaphore, else 0
 };
 
 struct claim {
     claim_id id;
     std::string lease;
-    std::vector<part> parts;        // sorted distinct names
-    std::string info;               // owner data, shown by list; at most 4 KiB
-    bool only_if_free = false;      // granted at once, or conflict and nothing left behind
+    std::vector<part> parts;    // sorted distinct names
+    std::string info;           // owner data, shown by list; at most 4 KiB
+    bool only_if_free = false;  // granted at once, or conflict and nothing left behind
 };
 
 struct place {
-    std::optional<std::uint32_t> ahead;    // entries before the first part's; nullopt: no order kept
+    std::optional<std::uint32_t> ahead;  // entries before the first part's; nullopt: no order kept
 };
 
 struct grant {
-    std::vector<std::uint64_t> tokens;     // one a part; 0 where it is no fence (shared, permit)
+    std::vector<std::uint64_t> tokens;  // one a part; 0 where it is no fence (shared, permit)
 };
 
 struct entry {
     std::string name;
     std::string info;
-    std::string handle;             // identifies exactly this entry to evict
+    std::string handle;  // identifies exactly this entry to evict
     claim_kind kind = claim_kind::exclusive;
     bool holds = false;
     std::uint64_t token = 0;
-    std::chrono::milliseconds since{0};    // ago, that it entered
-    std::chrono::milliseconds left{0};     // of its lease
+    std::chrono::milliseconds since{0};  // ago, that it entered
+    std::chrono::milliseconds left{0};   // of its lease
 };
 
 struct entries {
-    std::vector<entry> rows;        // by name, then in queue order
-    std::string next;               // hand it to `from`; empty: this was the last page
+    std::vector<entry> rows;  // by name, then in queue order
+    std::string next;         // hand it to `from`; empty: this was the last page
 };
 
 inline constexpr std::uint64_t must_be_absent = 0;
@@ -100,7 +99,7 @@ inline constexpr std::uint64_t any_revision = ~std::uint64_t{0};
 
 struct change {
     std::string key;
-    std::optional<std::string> value;      // nullopt: erase
+    std::optional<std::string> value;  // nullopt: erase
     std::uint64_t if_revision = any_revision;
 };
 
@@ -126,16 +125,16 @@ public:
     // What hangs on the lease by the store's own account: the cure for unknown outcomes.
     [[nodiscard]] virtual op owned(std::string_view lease, deadline by,
                                    completion<std::vector<claim_id>> done) = 0;
-    // Queues the claim; idempotent in its id. With only_if_free: granted at once, or `conflict` with
-    // nothing left behind. `lost` when the lease has ended; `limit_mismatch` for another n.
+    // Queues the claim; idempotent in its id. With only_if_free: granted at once, or `conflict`
+    // with nothing left behind. `lost` when the lease has ended; `limit_mismatch` for another n.
     [[nodiscard]] virtual op enter(const claim& what, deadline by, completion<place> done) = 0;
     // Completes once: granted, after one linearizable read has confirmed the own entries and their
     // turn, with the tokens of that read; or `lost`. Dropping the op stops waiting and keeps the
     // place. `moved` tells a new place, where the store keeps one; it may be empty.
     [[nodiscard]] virtual op await(std::string_view lease, claim_id id,
                                    unique_function<void(place)> moved, completion<grant> done) = 0;
-    // After the grant, fires once: `lost` (entry deleted, lease ended) or `evicted` (an operator asks
-    // for it). It may be late; the session's deadline does not depend on it.
+    // After the grant, fires once: `lost` (entry deleted, lease ended) or `evicted` (an operator
+    // asks for it). It may be late; the session's deadline does not depend on it.
     [[nodiscard]] virtual op on_gone(std::string_view lease, claim_id id,
                                      unique_function<void(std::error_code)> gone) = 0;
     // Reads the claim's turn again, linearizably: the tokens, `conflict` while waiting, or `lost`.
@@ -147,9 +146,9 @@ public:
     // Removes exactly this claim, which wakes its successors. Succeeds when nothing is there.
     [[nodiscard]] virtual op leave(std::string_view lease, claim_id id, deadline by,
                                    completion<int> done) = 0;
-    // All changes or none, in one atomic step, with the claim's ownership compared when one is given
-    // (`lost` when it does not hold). `conflict` when a revision differs. Durable before the answer,
-    // which is the new revision. Keys expire after `keep` (0: never).
+    // All changes or none, in one atomic step, with the claim's ownership compared when one is
+    // given (`lost` when it does not hold). `conflict` when a revision differs. Durable before the
+    // answer, which is the new revision. Keys expire after `keep` (0: never).
     [[nodiscard]] virtual op write(std::string_view lease, std::optional<claim_id> guard,
                                    std::span<const change> changes, std::chrono::seconds keep,
                                    deadline by, completion<std::uint64_t> done) = 0;

@@ -1,0 +1,173 @@
+// The contract of lock_store beside queues: records, listing, and the hands of operators.
+#pragma once
+
+#include "lock_store_world.hpp"
+
+namespace trinco::test {
+
+using namespace std::chrono_literals;
+
+TEST_P(LockStore, WriteAppliesAllChangesOrNone) {
+    ASSERT_FALSE(write(a(), {{"r/1", "one"}, {"r/2", "two"}}).error);
+    EXPECT_EQ(read(b(), "r/1").value->value, "one");
+    const auto one = read(b(), "r/1").value->revision;
+    EXPECT_EQ(write(a(), {{"r/1", "changed"}, {"r/2", "x", one + 1'000'000}}).error,
+              errc::conflict);
+    EXPECT_EQ(read(b(), "r/1").value->value, "one") << "half of a write was applied";
+    ASSERT_FALSE(write(a(), {{"r/1", std::nullopt}}).error);
+    EXPECT_FALSE(read(b(), "r/1").value.has_value());
+    EXPECT_EQ(read(b(), "r/2").value->value, "two");
+}
+
+TEST_P(LockStore, WriteComparesRevisions) {
+    if (!world_->applies_once()) GTEST_SKIP() << "a repeated compare is a conflict";
+    const auto made = write(a(), {{"r", "1", detail::must_be_absent}});
+    ASSERT_FALSE(made.error);
+    EXPECT_EQ(read(a(), "r").value->revision, made.value) << "the answer is the new revision";
+    EXPECT_EQ(write(a(), {{"r", "2", detail::must_be_absent}}).error, errc::conflict);
+    const auto next = write(a(), {{"r", "2", made.value}});
+    ASSERT_FALSE(next.error);
+    EXPECT_GT(next.value, made.value);
+    EXPECT_EQ(write(a(), {{"r", "3", made.value}}).error, errc::conflict);
+    EXPECT_EQ(read(a(), "r").value->value, "2");
+}
+
+TEST_P(LockStore, WriteExpiresAfterKeep) {
+    ASSERT_FALSE(write(a(), {{"short", "x"}}, 5s).error);
+    ASSERT_FALSE(write(a(), {{"long", "x"}}).error);
+    EXPECT_TRUE(read(a(), "short").value.has_value());
+    world_->run_for(6s);
+    EXPECT_FALSE(read(a(), "short").value.has_value());
+    EXPECT_TRUE(read(a(), "long").value.has_value());
+}
+
+TEST_P(LockStore, AGuardedWriteNeedsTheClaim) {
+    if (!a().traits().guarded_writes) GTEST_SKIP() << "not offered";
+    const auto on = open(a());
+    ASSERT_FALSE(enter(a(), claim(on, 1, {exclusive("n")})).error);
+    ASSERT_FALSE(enter(a(), claim(on, 2, {exclusive("n")})).error);
+    EXPECT_FALSE(write(a(), {{"r", "mine"}}, 0s, on.id, claim_id{1}).error);
+    EXPECT_EQ(write(a(), {{"r", "early"}}, 0s, on.id, claim_id{2}).error, errc::lost);
+    leave(a(), on, 1);
+    EXPECT_EQ(write(a(), {{"r", "late"}}, 0s, on.id, claim_id{1}).error, errc::lost);
+    EXPECT_EQ(read(a(), "r").value->value, "mine");
+}
+
+TEST_P(LockStore, BadWritesAreRefused) {
+    EXPECT_EQ(write(a(), {}).error, errc::invalid);
+    EXPECT_EQ(write(a(), {{"", "x"}}).error, errc::invalid);
+    EXPECT_EQ(write(a(), {{"r", "x"}}, -1s).error, errc::invalid);
+    EXPECT_EQ(write(a(), {{"r", std::string(200'000, 'x')}}).error, errc::invalid);
+    EXPECT_FALSE(read(a(), "r").value.has_value());
+}
+
+TEST_P(LockStore, OwnedListsWhatHangsOnTheLeaseAlone) {
+    const auto on = open(a());
+    const auto another = open(b());
+    ASSERT_FALSE(enter(a(), claim(on, 5, {exclusive("n")})).error);
+    ASSERT_FALSE(enter(a(), claim(on, 3, {exclusive("m"), exclusive("o")})).error);
+    ASSERT_FALSE(enter(b(), claim(another, 1, {exclusive("n")})).error);
+    EXPECT_EQ(owned(a(), on).value, (std::vector<claim_id>{{3}, {5}}));
+}
+
+TEST_P(LockStore, ListShowsQueuesInOrderAndInPages) {
+    const auto on = open(a());
+    std::uint64_t id = 0;
+    for (const auto* name : {"x/a", "x/b", "y"}) {
+        for (int i = 0; i < 2; ++i) {
+            ASSERT_FALSE(enter(a(), claim(on, ++id, {exclusive(name)})).error);
+        }
+    }
+    const auto all = list(b(), "x/").value;
+    ASSERT_EQ(all.rows.size(), 4U);
+    EXPECT_TRUE(all.next.empty());
+    EXPECT_EQ(all.rows[0].name, "x/a");
+    EXPECT_TRUE(all.rows[0].holds);
+    EXPECT_FALSE(all.rows[1].holds);
+    EXPECT_GT(all.rows[0].token, 0U);
+    EXPECT_EQ(all.rows[2].name, "x/b");
+    EXPECT_GT(all.rows[0].left, 0ms);
+    EXPECT_LE(all.rows[0].left, on.ttl);
+    std::vector<std::string> handles;
+    std::string from;
+    do {
+        const auto page = list(b(), "", from, 4).value;
+        ASSERT_LE(page.rows.size(), 4U);
+        for (const auto& r : page.rows) handles.push_back(r.handle);
+        from = page.next;
+    } while (!from.empty());
+    EXPECT_EQ(handles.size(), 6U) << "a page lost or repeated rows";
+}
+
+TEST_P(LockStore, PublishRewritesTheInfo) {
+    if (!a().traits().values) GTEST_SKIP() << "not offered";
+    const auto on = open(a());
+    ASSERT_FALSE(enter(a(), claim(on, 1, {exclusive("n")})).error);
+    const auto publish = [&](std::uint64_t id, std::string text) {
+        return ask_int([&](deadline by, completion<int> f) {
+                   return a().publish(on.id, {id}, text, by, std::move(f));
+               })
+            .error;
+    };
+    EXPECT_FALSE(publish(1, "new"));
+    EXPECT_EQ(list(b(), "n").value.rows.at(0).info, "new");
+    EXPECT_EQ(publish(2, "new"), errc::lost);
+    EXPECT_EQ(publish(1, std::string(4'097, 'x')), errc::invalid);
+}
+
+TEST_P(LockStore, EvictAsksTheHolderOrDeletesExactlyTheEntryThatWasSeen) {
+    const auto on = open(a());
+    ASSERT_FALSE(enter(a(), claim(on, 1, {exclusive("n")})).error);
+    std::vector<std::error_code> told;
+    const auto watch = a().on_gone(on.id, {1}, [&](std::error_code e) { told.push_back(e); });
+    settle();
+    const auto seen = list(b(), "n").value.rows.at(0);
+    const auto evict = [&](const detail::entry& e, bool now) {
+        return ask_int([&](deadline by, completion<int> f) {
+                   return b().evict(e, now, "operator", "maintenance", by, std::move(f));
+               })
+            .error;
+    };
+    EXPECT_FALSE(evict(seen, false));
+    settle();
+    ASSERT_EQ(told.size(), 1U);
+    EXPECT_EQ(told[0], errc::evicted);
+    EXPECT_FALSE(verify(a(), on, 1).error) << "asking alone must not take it away";
+    // Who asks later is told as well.
+    const auto late = a().on_gone(on.id, {1}, [&](std::error_code e) { told.push_back(e); });
+    settle();
+    ASSERT_EQ(told.size(), 2U);
+    EXPECT_EQ(told[1], errc::evicted);
+    EXPECT_FALSE(evict(seen, true));
+    EXPECT_EQ(verify(a(), on, 1).error, errc::lost);
+    EXPECT_EQ(evict(seen, true), errc::lost);
+    // The same claim entered again is another entry.
+    ASSERT_FALSE(enter(a(), claim(on, 1, {exclusive("n")})).error);
+    EXPECT_EQ(evict(seen, true), errc::conflict);
+    EXPECT_FALSE(verify(a(), on, 1).error);
+}
+
+TEST_P(LockStore, ObserveTellsTheHolderNowAndAtEachChange) {
+    const auto on = open(a());
+    std::vector<std::optional<std::string>> seen;
+    const auto observer = b().observe("n", [&](std::optional<detail::entry> e) {
+        seen.push_back(e ? std::optional(e->info) : std::nullopt);
+    });
+    settle();
+    ASSERT_FALSE(seen.empty()) << "nothing told at the beginning";
+    EXPECT_EQ(seen.back(), std::nullopt);
+    ASSERT_FALSE(enter(a(), claim(on, 1, {exclusive("n")})).error);
+    settle();
+    EXPECT_EQ(seen.back(), "info 1");
+    ASSERT_FALSE(enter(a(), claim(on, 2, {exclusive("n")})).error);
+    settle();
+    EXPECT_EQ(seen.back(), "info 1");
+    leave(a(), on, 1);
+    settle();
+    EXPECT_EQ(seen.back(), "info 2");
+    revoke(a(), on);
+    settle();
+    EXPECT_EQ(seen.back(), std::nullopt);
+}
+
+}  // namespace trinco::test
