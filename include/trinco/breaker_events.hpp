@@ -1,0 +1,78 @@
+// What a breaker tells about itself: a snapshot on request, an event at each change.
+//
+// Plain values: copy freely, no thread-safety of their own.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "trinco/breaker_options.hpp"
+#include "trinco/breaker_types.hpp"
+
+namespace trinco {
+
+// All of a breaker at one moment. Durations only; what is left of something counts from the call.
+struct snapshot {
+    std::string breaker;
+
+    // What a caller meets: the fleet's state when it is not closed, otherwise this process's.
+    breaker_state state = breaker_state::closed;
+    breaker_state local_state = breaker_state::closed;
+    std::optional<breaker_state>
+        fleet_state;  // nothing without a store, or before its first answer
+    // Why the last transition happened, one or a few words: "failure rate", "probes succeeded".
+    std::string reason;
+    std::chrono::milliseconds retry_after{0};  // open: what is left of it
+    std::uint32_t backoff_level = 0;           // re-openings in a row
+    double admitted_share = 1.0;               // below 1 while recovering along the ramp
+    // The breaker's own number of its transitions, local ones and the fleet's together.
+    std::uint64_t transitions = 0;
+
+    override_kind over = override_kind::none;
+    std::string over_reason;
+    std::chrono::milliseconds over_remaining{0};
+
+    counts window;                       // of this process, in the running window and era
+    std::optional<counts> fleet_window;  // of all processes, as last heard
+    std::uint32_t live = 0;              // machines heard for this breaker, as last heard
+    bool degraded = false;               // the store does not answer: this process decides alone
+
+    std::uint32_t probes_in_flight = 0;  // of this process
+    std::uint64_t overdue = 0;           // calls still out after overdue_after
+
+    // Since the breaker was made. At quiescence success + failure + ignored + rejected + stale is
+    // the number of calls that were asked for. Stale are outcomes that came in a later era than the
+    // one they were admitted in.
+    counts totals;
+    std::uint64_t stale = 0;
+    std::uint64_t would_have_rejected = 0;  // admitted only because the breaker was observing
+
+    // In force: the fleet's where a fleet governs.
+    double failure_rate = 0.5;
+    std::uint32_t minimum_calls = 20;
+};
+
+enum class event_kind : std::uint8_t {
+    state_changed,     // from -> to
+    override_changed,  // an operator's hand, or its expiry
+    store_lost,        // the store does not answer: this process decides alone from now on
+    store_back         // the fleet decides again
+};
+
+struct event {
+    event_kind kind = event_kind::state_changed;
+    breaker_state from = breaker_state::closed;  // as met by callers; equal unless state_changed
+    breaker_state to = breaker_state::closed;
+    std::string reason;
+    snapshot now;  // taken at the change, under the breaker's lock
+};
+
+[[nodiscard]] std::string_view text_of(breaker_state state) noexcept;
+[[nodiscard]] std::string_view text_of(override_kind over) noexcept;
+[[nodiscard]] std::string_view text_of(outcome what) noexcept;
+[[nodiscard]] std::string_view text_of(event_kind kind) noexcept;
+
+}  // namespace trinco

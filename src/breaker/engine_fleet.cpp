@@ -1,0 +1,239 @@
+// The fleet's side of a breaker: what it hears and what it tells. Everything here runs on the
+// loop's thread or under the lock.
+
+#include <algorithm>
+#include <utility>
+
+#include "breaker/engine.hpp"
+#include "breaker/fleet_link.hpp"
+
+namespace trinco::detail {
+
+void engine::join_fleet(loop& on, fleet_sync& sync) {
+    auto link = std::make_shared<fleet_link>(*this, on, sync);
+    link->member = sync.join(name_, options_, *this);
+    const lock hold(m_);
+    link_owner_ = link;
+    link_.store(link.get(), std::memory_order_release);
+    read_first_ = options_.consistency == consistency::strict;
+    refresh(clock_.coarse());
+}
+
+void engine::leave_fleet() {
+    std::shared_ptr<fleet_link> link;
+    {
+        const lock hold(m_);
+        link = std::exchange(link_owner_, nullptr);
+        link_.store(nullptr, std::memory_order_release);
+        read_first_ = false;
+        fleet_known_ = false;
+        asking_fleet_ = false;
+        refresh(clock_.coarse());
+    }
+    if (!link) return;
+    link->owner = nullptr;
+    link->pending.clear();
+    link->member.reset();
+}
+
+bool engine::in_fleet() const noexcept {
+    return link_.load(std::memory_order_acquire) != nullptr;
+}
+
+// ---- hearing -----------------------------------------------------------------------------------
+
+void engine::adopt(const terms& t) {
+    {
+        const lock hold(m_);
+        const auto now = clock_.coarse();
+        pass_time(now);
+        const auto age = link_owner_->on.now() - t.as_of;
+        fleet_ = t;
+        fleet_until_ = now + std::max(nanoseconds(0), nanoseconds(t.fleet.remaining) - age);
+        fleet_over_until_ =
+            now + std::max(nanoseconds(0), nanoseconds(t.fleet.over_remaining) - age);
+        wake_at_bad_.store(bad_collected_ + t.urgent_after, std::memory_order_relaxed);
+        if (!degraded_) obey_fleet(now);
+        refresh(now);
+    }
+    hub_->deliver();
+}
+
+void engine::obey_fleet(nanoseconds now) {
+    const auto& fleet = fleet_.fleet;
+    const bool new_era = fleet_seen_ && eras_[generation() % remembered].fleet != fleet.era;
+    use_rules(fleet_.rules, now);
+    if (fleet.over != over_.kind || fleet.reason != over_.reason ||
+        fleet_over_until_ != over_.until) {
+        lay_over(fleet.over, fleet.over == override_kind::none ? "" : fleet.reason,
+                 fleet_over_until_);
+    }
+    if (fleet.state != breaker_state::closed) {
+        local_.suspend(now);
+    } else if (const auto change = local_.resume(fleet_.set_aside, now, share_)) {
+        apply(change);
+    } else if (new_era && obeyed_state_ == breaker_state::closed && !fleet_.set_aside) {
+        local_.reset(now);  // closed, and closed anew: somebody reset it
+    }
+    if (new_era && !fleet.reason.empty() && fleet.over == override_kind::none) {
+        reason_ = fleet.reason;
+    }
+    obeyed_state_ = fleet.state;
+    fleet_seen_ = fleet_known_ = true;
+}
+
+void engine::store_lost(std::uint32_t live) {
+    {
+        const lock hold(m_);
+        const auto now = clock_.coarse();
+        pass_time(now);
+        degraded_ = true;
+        fleet_known_ = false;
+        read_first_ = false;
+        auto last = fleet_.fleet;
+        last.remaining =
+            std::chrono::ceil<milliseconds>(std::max(nanoseconds(0), fleet_until_ - now));
+        if (fleet_seen_) apply(local_.inherit(last, live, now, share_));
+        say(event_kind::store_lost, said_state_, now);
+        refresh(now);
+    }
+    hub_->deliver();
+}
+
+void engine::store_back() {
+    {
+        const lock hold(m_);
+        const auto now = clock_.coarse();
+        pass_time(now);
+        degraded_ = false;
+        read_first_ = options_.consistency == consistency::strict;
+        obey_fleet(now);
+        say(event_kind::store_back, said_state_, now);
+        refresh(now);
+    }
+    hub_->deliver();
+}
+
+// The governing options. Another window starts empty; what the old one had not told the fleet goes
+// to the totals, because the fleet's window starts empty too.
+void engine::use_rules(const policy& rules, nanoseconds now) {
+    auto mine = local_.rules();
+    if (mine.shared == rules) return;
+    const bool other_window =
+        mine.shared.window != rules.window || mine.shared.window_slices != rules.window_slices;
+    mine.shared = rules;
+    local_.set_rules(mine);
+    judge_next();
+    if (!other_window) return;
+    keep_for_fleet(window().harvest(0, now), false, now);
+    keep_for_fleet(window().harvest(1, now), false, now);
+    forget_for_fleet(true, now);
+    windows_.push_back(
+        std::make_unique<time_window>(rules.window, rules.window_slices, env_.shards));
+    window_.store(windows_.back().get(), std::memory_order_release);
+}
+
+// ---- telling -----------------------------------------------------------------------------------
+
+bool engine::has_news() const {
+    const lock hold(m_);
+    return !for_fleet_.empty() || !stale_for_fleet_.empty() ||
+           window_totals() != totals_collected_ || (overdue_ && overdue_->due(clock_.coarse()));
+}
+
+fleet_port::harvest engine::collect(era_t era) {
+    harvest out;
+    {
+        const lock hold(m_);
+        const auto now = clock_.coarse();
+        pass_time(now);
+        refresh(now);
+        totals_collected_ = window_totals();  // before the harvest: what comes later is news
+        bad_collected_ = bad_seen_.load(std::memory_order_acquire);
+        wake_at_bad_.store(bad_collected_ + fleet_.urgent_after, std::memory_order_relaxed);
+        const auto current = generation();
+        for (const auto of : {current - 1, current}) {
+            const auto& eras = eras_[of % remembered];
+            const bool same = eras.generation == of && eras.fleet == fleet_.fleet.era;
+            keep_for_fleet(window().harvest(of & 1, now), same, now);
+        }
+        forget_for_fleet(era != fleet_.fleet.era, now);
+        const auto length = window().slice_length();
+        for (const auto& s : for_fleet_) {
+            const auto age = now - length * (s.number + 1);
+            out.slices.push_back(
+                {s.n, std::chrono::duration_cast<milliseconds>(std::max(nanoseconds(0), age))});
+        }
+        for_fleet_.clear();
+        out.stale = std::exchange(stale_for_fleet_, {});
+    }
+    hub_->deliver();
+    return out;
+}
+
+counts engine::window_totals() const noexcept {
+    counts n;
+    for (const auto& w : windows_) n += w->totals();
+    return n;
+}
+
+std::int64_t engine::slice_number(nanoseconds t) const noexcept {
+    return t / window().slice_length();
+}
+
+void engine::add_to(std::vector<fleet_slice>& slices, std::int64_t number, const counts& n) {
+    const auto at = std::lower_bound(
+        slices.begin(), slices.end(), number,
+        [](const fleet_slice& s, std::int64_t wanted) { return s.number < wanted; });
+    if (at != slices.end() && at->number == number) {
+        at->n += n;
+    } else {
+        slices.insert(at, {number, n});
+    }
+}
+
+void engine::keep_for_fleet(const time_window::harvested& h, bool same_era, nanoseconds now) {
+    stale_for_fleet_ += h.expired;
+    for (const auto& s : h.slices) {
+        if (!same_era) {
+            stale_for_fleet_ += s.n;
+        } else {
+            add_to(for_fleet_, slice_number(now - s.age) - (s.age.count() > 0 ? 1 : 0), s.n);
+        }
+    }
+}
+
+void engine::keep_for_fleet(counter what, nanoseconds now) {
+    add_to(for_fleet_, slice_number(now), counts_of(what));
+}
+
+// What has left the window, or all, decides nothing any more and goes to the totals.
+void engine::forget_for_fleet(bool all, nanoseconds now) {
+    const auto oldest = slice_number(now) - static_cast<std::int64_t>(window().slices());
+    std::erase_if(for_fleet_, [&](const fleet_slice& s) {
+        const bool old = all || s.number <= oldest;
+        if (old) stale_for_fleet_ += s.n;
+        return old;
+    });
+}
+
+void engine::settle_fleet_probe(std::uint64_t token, counter what) {
+    --fleet_probes_out_;
+    extra_totals_ += counts_of(what);
+    if (!link_owner_) return;
+    stale_for_fleet_ += counts_of(what);  // the record counts it by its settlement
+    const auto step = what == counter::ignored ? probe_step::give_back
+                      : what == counter::failure || what == counter::slow_failure
+                          ? probe_step::failure
+                          : probe_step::success;
+    link_owner_->on.post([link = link_owner_, token, step] {
+        if (link->member) link->member->settle_probe(token, step);
+    });
+}
+
+void engine::wake_fleet() noexcept {
+    const auto* const link = link_.load(std::memory_order_acquire);
+    if (link != nullptr && link->member) link->member->wake(true);
+}
+
+}  // namespace trinco::detail

@@ -1,0 +1,248 @@
+// When to exchange, and what.
+#include <algorithm>
+#include <utility>
+
+#include "breaker/fleet_sync_impl.hpp"
+#include "core/mutant.hpp"
+
+namespace trinco::detail {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr boot_clock::duration urgent_gap = 2ms;
+
+}  // namespace
+
+boot_clock::duration fleet_sync::impl::interval_of(const member& m) const noexcept {
+    const boot_clock::duration base = m.known.rules.sync_interval;
+    return trips.stretched(std::max(base, m.pace));
+}
+
+boot_clock::duration fleet_sync::impl::store_timeout() const noexcept {
+    boot_clock::duration longest = 0ms;
+    for (const auto& [name, m] : members) {
+        longest = std::max<boot_clock::duration>(longest, m->options.store_timeout);
+    }
+    return longest > 0ms ? longest : breaker_options{}.store_timeout;
+}
+
+void fleet_sync::impl::force(member& m, time_point when) {
+    m.forced = std::min(m.forced, when);
+    plan();
+}
+
+void fleet_sync::impl::force_all(boot_clock::duration jitter) {
+    const auto part = static_cast<boot_clock::rep>(
+        on.random() % (static_cast<std::uint64_t>(jitter.count()) + 1));
+    const auto when = on.now() + boot_clock::duration(part);
+    for (const auto& [name, m] : members) m->forced = std::min(m->forced, when);
+    plan();
+}
+
+// When this breaker should next be looked at; asking moves `due` past ticks that had nothing.
+time_point fleet_sync::impl::next_time(member& m, time_point now) {
+    if (m.in_flight) return never;
+    auto t = std::min(m.forced, m.follow_up);
+    // A degraded breaker collects nothing: only what is forced (its knocking) is sent.
+    if (!m.degraded || m.unanswered) {
+        const bool news = m.has_news();
+        if (m.urgent && !news) m.urgent = false;
+        if (m.urgent || (stopping && news)) return std::max(last_sent + urgent_gap, retry_at);
+        if (m.due <= now && !news) {
+            m.due = tick_at_or_after(now + 1ns, phase, m.known.rules.sync_interval);
+        }
+        t = std::min(t, m.due);
+    }
+    return t == never ? never : std::max(t, retry_at);
+}
+
+void fleet_sync::impl::plan() {
+    if (exchange_in_flight) return;
+    const auto now = on.now();
+    auto next = never;
+    for (const auto& [name, m] : members) next = std::min(next, next_time(*m, now));
+    if (next == planned) return;
+    planned = next;
+    if (next == never) {
+        timer.cancel();
+        return;
+    }
+    timer = on.at(next, [this] {
+        planned = never;
+        send();
+    });
+}
+
+std::vector<fleet_sync::impl::member_ptr> fleet_sync::impl::candidates(time_point now) {
+    std::vector<member_ptr> urgent;
+    std::vector<member_ptr> others;
+    for (const auto& [name, m] : members) {
+        if (next_time(*m, now) > now) continue;
+        (m->urgent ? urgent : others).push_back(m);
+    }
+    // The longest due first, so that no breaker starves behind 64 others.
+    std::stable_sort(others.begin(), others.end(), [](const member_ptr& a, const member_ptr& b) {
+        return std::min(a->due, a->forced) < std::min(b->due, b->forced);
+    });
+    urgent.insert(urgent.end(), others.begin(), others.end());
+    if (urgent.size() > max_news) urgent.resize(max_news);
+    return urgent;
+}
+
+// A batch whose window has passed can be counted nowhere any more.
+void fleet_sync::impl::drop_if_old(member& m, time_point now) {
+    if (!m.unanswered || now - m.unanswered->first_sent <= m.known.rules.window) return;
+    for (const auto& s : m.unanswered->sent.slices) stats.counts_dropped += s.n;
+    stats.counts_dropped += m.unanswered->sent.stale;
+    m.unanswered.reset();
+}
+
+news fleet_sync::impl::compose(member& m, time_point now, item& as) {
+    drop_if_old(m, now);
+    if (m.unanswered) {
+        ++stats.batches_retried;
+        if (TRINCO_MUTANT("sync_changes_a_sent_batch") && m.port->has_news()) {
+            auto more = m.port->collect(m.unanswered->sent.mine.era);
+            for (auto& s : more.slices) m.unanswered->sent.slices.push_back(s);
+            m.unanswered->sent.stale += more.stale;
+        }
+        if (TRINCO_MUTANT("sync_renumbers_a_retry")) m.unanswered->sent.seq = ++last_seq;
+        as.seq = m.unanswered->sent.seq;
+        return m.unanswered->sent;
+    }
+    news n;
+    n.breaker = m.name;
+    n.mine = m.current_view(now);
+    n.own_stamp = m.own_stamp;
+    if (m.own_stamp == 0) {
+        n.options = m.own_text;
+    } else if (m.store_lacks_options) {
+        n.options = m.governing_text;
+    }
+    if (m.degraded) return n;
+    m.woken.fetch_and(static_cast<std::uint8_t>(~member::woken_urgently));
+    auto harvest = m.port->collect(n.mine.era);
+    if (harvest.empty()) return n;
+    n.slices = std::move(harvest.slices);
+    n.stale = harvest.stale;
+    n.seq = ++last_seq;
+    as.seq = n.seq;
+    ++stats.batches;
+    if (TRINCO_MUTANT("sync_sends_failures_alone")) {
+        for (auto& s : n.slices) s.n.success = 0;
+    }
+    m.unanswered = member::batch{n, now};
+    return n;
+}
+
+void fleet_sync::impl::send() {
+    if (exchange_in_flight) return;
+    const auto now = on.now();
+    const auto chosen = candidates(now);
+    if (chosen.empty()) {
+        plan();
+        return;
+    }
+    std::vector<news> batch;
+    batch.reserve(chosen.size());
+    items.clear();
+    bool any_urgent = false;
+    boot_clock::duration timeout = 0ms;
+    exchange_in_flight = true;  // a port that wakes us from inside collect() changes nothing
+    for (const auto& m : chosen) {
+        if (m->owner == nullptr) continue;  // ended by another's collect()
+        item it{m};
+        any_urgent = any_urgent || m->urgent;
+        timeout = std::max<boot_clock::duration>(timeout, m->options.store_timeout);
+        m->urgent = false;
+        m->in_flight = true;
+        m->forced = never;
+        if (now >= m->flushed + 20ms) m->follow_up = never;
+        batch.push_back(compose(*m, now, it));
+        items.push_back(std::move(it));
+    }
+    ++stats.exchanges;
+    if (any_urgent) ++stats.urgent_exchanges;
+    last_sent = now;
+    const auto by = now + timeout;
+    exchange = store.exchange(batch, by,
+                              [this, now, by](std::error_code ec, std::vector<verdict> verdicts) {
+                                  exchanged(now, by, ec, std::move(verdicts));
+                              });
+}
+
+void fleet_sync::impl::exchanged(time_point sent, deadline by, std::error_code ec,
+                                 std::vector<verdict> verdicts) {
+    const auto now = on.now();
+    const auto done = std::exchange(items, {});
+    for (const auto& it : done) it.of->in_flight = false;
+    if (!ec && verdicts.size() != done.size()) ec = errc::invalid;
+    if (ec) {
+        ++stats.exchanges_failed;
+        trips.failed();
+        for (const auto& it : done) it.of->forced = std::min(it.of->forced, now);
+        exchange_in_flight = false;
+        unanswered(sent, by);
+    } else {
+        trips.answered(now - sent);
+        answered();
+        for (std::size_t i = 0; i < done.size(); ++i) settle_item(done[i], sent, verdicts[i]);
+        exchange_in_flight = false;
+    }
+    plan();
+    finish_stop();
+}
+
+void fleet_sync::impl::settle_item(const item& it, time_point sent, const verdict& v) {
+    member& m = *it.of;
+    if (m.owner == nullptr) return;
+    const auto now = on.now();
+    stats.cost_last = v.cost;
+    stats.cost_max = std::max(stats.cost_max, v.cost);
+    if (v.error) {
+        // The store answers, but not about this one (a key of a foreign type): it goes on alone.
+        if (!m.refused_since) m.refused_since = sent;
+        const bool long_enough = now - *m.refused_since >= m.options.degraded_after;
+        m.due = long_enough
+                    ? now + m.options.degraded_after
+                    : tick_at_or_after(now + interval_of(m), phase, m.known.rules.sync_interval);
+        m.forced = m.due;
+        if (long_enough) lose(m);
+        return;
+    }
+    m.refused_since.reset();
+    if (m.unanswered && it.seq != 0 && m.unanswered->sent.seq == it.seq) m.unanswered.reset();
+    m.pace = v.next_exchange;
+    m.due = tick_at_or_after(sent + interval_of(m), phase, m.known.rules.sync_interval);
+    m.forced = std::min(m.forced, sent + m.known.rules.live_for / 3);
+    // What became urgent while a batch waited for its answer could not be collected then.
+    if ((m.woken.load() & member::woken_urgently) != 0) m.urgent = true;
+    take_verdict(m, v, sent);
+}
+
+// The membership, or everything, ends.
+void fleet_sync::impl::end(member& m) {
+    m.port = nullptr;
+    m.owner = nullptr;
+    m.ask.reset();
+    m.read.cancel();
+    m.reading.clear();
+    m.read_next.clear();
+}
+
+void fleet_sync::impl::finish_stop() {
+    if (!stop_call) return;
+    for (const auto& [name, m] : members) {
+        if (m->in_flight || (m->has_news() && !m->degraded)) return;
+    }
+    for (const auto& [token, p] : probes) {
+        if (p->step) return;
+    }
+    const auto done = stop_call->done;
+    stop_call.reset();
+    if (*done) (*done)({}, 0);
+}
+
+}  // namespace trinco::detail

@@ -1,0 +1,207 @@
+// The inside of fleet_sync: its state, shared by the files fleet_sync*.cpp, each of which holds one
+// concern: fleet_sync.cpp (life and interface), _exchange (when and what to send), _views (what is
+// learnt), _probes, _reads (refresh, control).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "breaker/fleet_sync.hpp"
+#include "breaker/fleet_sync_pace.hpp"
+#include "trinco/error.hpp"
+
+namespace trinco::detail {
+
+using time_point = boot_clock::time_point;
+inline constexpr time_point never = time_point::max();
+
+// One breaker of this instance. It ends (owner and port become null) with its membership or with
+// the fleet_sync, whichever goes first; callbacks under way hold it by shared_ptr and look at
+// `owner`.
+struct fleet_sync::member : std::enable_shared_from_this<member> {
+    impl* owner = nullptr;
+    fleet_port* port = nullptr;
+    std::string name;
+    breaker_options options;
+
+    // What is known.
+    fleet_port::terms known;
+    time_point until{};       // absolute: known.fleet.remaining
+    time_point over_until{};  // absolute: known.fleet.over_remaining
+    bool degraded = false;
+    std::string own_text;
+    std::uint64_t own_stamp = 0;
+    std::string governing_text;
+    std::uint64_t governing_stamp = 0;  // of governing_text, which a view may be ahead of
+    bool store_lacks_options = false;
+
+    // Exchanges.
+    struct batch {
+        news sent;
+        time_point first_sent;
+    };
+    std::optional<batch> unanswered;
+    time_point due{};              // the next tick at which to look for news
+    time_point forced = never;     // to be exchanged then, even without news
+    time_point follow_up = never;  // after a flush
+    time_point flushed{};          // when the store last asked for a flush
+    bool urgent = false;
+    bool in_flight = false;
+    boot_clock::duration pace{0};             // next_exchange of the last verdict
+    std::optional<time_point> refused_since;  // the store answers, but not about this breaker
+
+    // Probes.
+    struct asking {
+        asking() {}  // clang: the initialisers of a nested class are not known inside the outer one
+        std::uint64_t token = 0;
+        time_point sent;
+        std::shared_ptr<completion<probe_answer>> done;  // emptied when the asker goes
+        op request;
+    };
+    std::optional<asking> ask;
+    time_point refused_until{};      // by the last refusal
+    time_point quarantined_until{};  // after a new server
+
+    // Strict reads: those that share the read under way, and those that wait for the next.
+    using reader = std::shared_ptr<completion<int>>;
+    std::vector<reader> reading;
+    std::vector<reader> read_next;
+    op read;
+
+    // Any thread.
+    enum : std::uint8_t { woken_softly = 1, woken_urgently = 2 };
+    std::atomic<std::uint8_t> woken{0};
+    std::atomic<boot_clock::rep> gate{0};  // nanoseconds of the clock before which asks are refused
+    loop* on = nullptr;
+
+    [[nodiscard]] bool has_news() const {
+        return unanswered.has_value() || (port != nullptr && port->has_news());
+    }
+    // The view to send: what is left of times at `now`, and the stamp of the options really known.
+    [[nodiscard]] view current_view(time_point now) const;
+    // Recomputes `gate`.
+    void shut_gate(time_point now) noexcept;
+};
+
+struct fleet_sync::impl : std::enable_shared_from_this<impl> {
+    using member_ptr = std::shared_ptr<member>;
+
+    impl(loop& on_loop, breaker_store& to, breaker_identity me);
+
+    loop& on;
+    breaker_store& store;
+    breaker_identity who;
+    std::map<std::string, member_ptr, std::less<>> members;
+    std::uint64_t last_seq = 0;  // of all breakers together: growth per breaker is all that matters
+    bool stopping = false;
+    boot_clock::duration phase{0};
+    op notices;
+
+    // ---- exchanges (fleet_sync_exchange.cpp)
+    struct item {
+        member_ptr of;
+        std::uint64_t seq = 0;
+        std::uint64_t own_stamp = 0;
+    };
+    std::vector<item> items;  // of the exchange in flight
+    op exchange;
+    bool exchange_in_flight = false;
+    time_point last_sent{};
+    time_point planned = never;
+    op timer;
+
+    void plan();
+    [[nodiscard]] time_point next_time(member& m, time_point now);
+    void send();
+    [[nodiscard]] std::vector<member_ptr> candidates(time_point now);
+    [[nodiscard]] news compose(member& m, time_point now, item& as);
+    void exchanged(time_point sent, deadline by, std::error_code ec, std::vector<verdict> verdicts);
+    void settle_item(const item& it, time_point sent, const verdict& v);
+    void drop_if_old(member& m, time_point now);
+    [[nodiscard]] boot_clock::duration interval_of(const member& m) const noexcept;
+    [[nodiscard]] boot_clock::duration store_timeout() const noexcept;
+    void force(member& m, time_point when);
+    void force_all(boot_clock::duration jitter);
+    void end(member& m);
+
+    struct stopper {
+        deadline by;
+        std::shared_ptr<completion<int>> done;
+        op timer;
+    };
+    std::optional<stopper> stop_call;
+    void finish_stop();
+
+    // ---- what is learnt (fleet_sync_views.cpp)
+    bool learn(member& m, const view& v, time_point as_of);
+    void take_verdict(member& m, const verdict& v, time_point sent);
+    void tell(member& m);
+    void on_notice(const notice& n);
+
+    // Silence of the store: since when, and whether asks should be refused because of it.
+    std::optional<time_point> silent_since;
+    time_point last_answer{};
+    bool late = false;
+    bool degraded = false;  // some breaker was told store_lost for silence
+    time_point degraded_since{};
+    time_point retry_at{};  // after a failure: no exchange before
+    op silence_timer;
+    void answered();
+    void unanswered(time_point sent, deadline by);
+    void watch_silence();
+    void silence_goes_on(time_point since, time_point due);
+    [[nodiscard]] boot_clock::duration knock_every() const noexcept;
+    [[nodiscard]] boot_clock::duration shortest_interval() const noexcept;
+    void lose(member& m);
+    void recover(member& m);
+
+    // ---- probes (fleet_sync_probes.cpp)
+    struct held_probe {
+        std::weak_ptr<member> of;
+        std::string name;
+        view mine;                       // when the member is gone
+        boot_clock::duration timeout{};  // of one request
+        std::uint64_t token = 0;
+        std::chrono::milliseconds lease{0};
+        time_point expires;              // overdue from here
+        time_point reclaimed;            // the store has dropped it by then
+        std::optional<probe_step> step;  // being settled
+        op timer;
+        op request;
+    };
+    std::unordered_map<std::uint64_t, std::unique_ptr<held_probe>> probes;
+
+    [[nodiscard]] op ask(const member_ptr& m, completion<probe_answer> done);
+    [[nodiscard]] op refuse(const member_ptr& m, completion<probe_answer> done);
+    void asked(const member_ptr& m, std::uint64_t token, deadline by, std::error_code ec,
+               const probe_reply& reply);
+    void hold(const member_ptr& m, std::uint64_t token, time_point sent);
+    bool settle(std::uint64_t token, probe_step how);
+    void send_settlement(held_probe& p);
+
+    // ---- reads (fleet_sync_reads.cpp)
+    [[nodiscard]] op refresh(const member_ptr& m, completion<int> done);
+    void start_read(const member_ptr& m);
+    struct control_call {
+        control_request request;
+        deadline by;
+        std::shared_ptr<completion<view>> done;
+        op attempt;
+    };
+    std::map<std::uint64_t, control_call> controls;
+    [[nodiscard]] op control(control_request request, deadline by, completion<view> done);
+    void try_control(std::uint64_t id);
+
+    // ---- statistics
+    round_trips trips;
+    sync_statistics stats;
+};
+
+}  // namespace trinco::detail

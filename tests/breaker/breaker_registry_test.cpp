@@ -1,0 +1,175 @@
+// The registry: identity, options, bound; alone and over a store.
+
+#include "trinco/breaker_registry.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "breaker/access.hpp"
+#include "trinco/memory.hpp"
+#include "trinco/store.hpp"
+
+namespace trinco::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::error_code code_of(auto&& f) {
+    try {
+        f();
+    } catch (const std::system_error& e) {
+        return e.code();
+    }
+    return {};
+}
+
+TEST(BreakerRegistry, OneNameIsOneBreaker) {
+    breaker_registry r;
+    auto& a = r.get("payments");
+    EXPECT_EQ(&a, &r.get("payments"));
+    EXPECT_NE(&a, &r.get("mail"));
+    EXPECT_EQ(r.find("payments"), &a);
+    EXPECT_EQ(r.find("nobody"), nullptr);
+    EXPECT_EQ(r.names(), (std::vector<std::string>{"mail", "payments"}));
+    EXPECT_EQ(r.size(), 2U);
+}
+
+TEST(BreakerRegistry, OptionsByNameAndDefaults) {
+    registry_options o;
+    o.defaults.minimum_calls = 7;
+    breaker_registry r(o);
+    breaker_options mine;
+    mine.minimum_calls = 3;
+    r.configure("payments", mine);
+    EXPECT_EQ(r.get("payments").options().minimum_calls, 3U);
+    EXPECT_EQ(r.get("mail").options().minimum_calls, 7U);
+    r.configure("payments", mine);  // the same again is no conflict
+    mine.minimum_calls = 4;
+    EXPECT_EQ(code_of([&] { r.configure("payments", mine); }), make_error_code(errc::conflict));
+    EXPECT_EQ(r.get("payments").options().minimum_calls, 3U);
+}
+
+TEST(BreakerRegistry, IsBounded) {
+    registry_options o;
+    o.most = 3;
+    breaker_registry r(o);
+    for (const char* name : {"a", "b", "c"}) (void)r.get(name);
+    breaker_fault why;
+    EXPECT_EQ(r.get("d", why), nullptr);
+    EXPECT_EQ(why.code, make_error_code(errc::busy));
+    EXPECT_NE(why.message.find("\"d\""), std::string::npos);
+    EXPECT_EQ(r.get("a", why), r.find("a"));
+    EXPECT_FALSE(why.code);
+    EXPECT_EQ(code_of([&] { (void)r.get("d"); }), make_error_code(errc::busy));
+    EXPECT_EQ(r.size(), 3U);
+}
+
+TEST(BreakerRegistry, ConfiguredNamesAreBoundedToo) {
+    registry_options o;
+    o.most = 2;
+    breaker_registry r(o);
+    r.configure("a", {});
+    r.configure("b", {});
+    r.configure("a", {});
+    EXPECT_EQ(code_of([&] { r.configure("c", {}); }), make_error_code(errc::busy));
+}
+
+TEST(BreakerRegistry, RefusesBadNamesAndOptions) {
+    const auto invalid = make_error_code(errc::invalid);
+    breaker_registry r;
+    EXPECT_EQ(code_of([&] { (void)r.get("a b"); }), invalid);
+    EXPECT_EQ(r.size(), 0U);
+    breaker_options wrong;
+    wrong.failure_rate = -1;
+    EXPECT_EQ(code_of([&] { r.configure("a", wrong); }), invalid);
+    registry_options o;
+    o.defaults = wrong;
+    EXPECT_EQ(code_of([&] { breaker_registry x(o); }), invalid);
+    o = {};
+    o.most = 0;
+    EXPECT_EQ(code_of([&] { breaker_registry x(o); }), invalid);
+    EXPECT_EQ(code_of([&] { breaker_registry x{store()}; }), invalid);
+}
+
+TEST(BreakerRegistry, IdentityHoldsForThreadsThatRace) {
+    breaker_registry r;
+    std::vector<std::set<circuit_breaker*>> seen(50);
+    std::mutex m;
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t) {
+        threads.emplace_back([&] {
+            for (std::size_t i = 0; i < seen.size(); ++i) {
+                auto* const b = &r.get("b" + std::to_string(i));
+                const std::lock_guard hold(m);
+                seen[i].insert(b);
+            }
+        });
+    }
+    for (auto& t : threads) t.join();
+    for (const auto& s : seen) EXPECT_EQ(s.size(), 1U);
+}
+
+// Two processes, as far as the store is concerned. What the one forces the other obeys.
+TEST(BreakerRegistry, SharedOverAStore) {
+    const auto memory = drivers::memory();
+    store_settings one;
+    one.instance = "one";
+    one.voter = "machine-1";
+    store_settings two;
+    two.instance = "two";
+    two.voter = "machine-2";
+    const auto store_one = open("memory:", {memory}, one);
+    const auto store_two = open("memory:", {memory}, two);
+    breaker_registry a(store_one);
+    breaker_registry b(store_two);
+    EXPECT_TRUE(detail::breaker_access::core(b.get("payments")).in_fleet());
+
+    std::atomic<bool> obeyed{false};
+    const auto s = b.get("payments").on_event([&](const event& e) {
+        if (e.now.over == override_kind::forced_open) {
+            obeyed = true;
+            obeyed.notify_all();
+        }
+    });
+    EXPECT_FALSE(a.get("payments").force_open("incident 7", 1h));
+    obeyed.wait(false);  // the test's own time limit ends a wait for ever
+    const auto p = b.get("payments").try_acquire();
+    EXPECT_EQ(p.refusal().by, refused_by::operator_override);
+    EXPECT_NE(b.get("payments").snapshot().over_reason.find("incident 7"), std::string::npos);
+    EXPECT_FALSE(a.get("payments").try_acquire());
+}
+
+// A thread waits for a probe of the fleet's, and its outcome closes the breaker for all.
+TEST(BreakerRegistry, AThreadGetsAProbeOfTheFleet) {
+    const auto memory = drivers::memory();
+    const auto where = open("memory:", {memory});
+    registry_options o;
+    o.defaults.half_open_probes = 1;
+    o.defaults.quorum = 1;
+    o.defaults.store_timeout = o.defaults.degraded_after = 5s;
+    breaker_registry r(where, o);
+    auto& b = r.get("payments");
+    std::atomic<int> closed{0};
+    const auto s = b.on_event([&](const event& e) {
+        if (e.kind == event_kind::state_changed && e.to == breaker_state::closed) {
+            ++closed;
+            closed.notify_all();
+        }
+    });
+    EXPECT_FALSE(b.trip("test", 1ms));
+    auto probe = b.try_acquire();
+    while (!probe) probe = b.try_acquire();
+    EXPECT_TRUE(probe.is_probe());
+    probe.success();
+    closed.wait(0);
+    EXPECT_EQ(b.state(), breaker_state::closed);
+}
+
+}  // namespace
+}  // namespace trinco::test

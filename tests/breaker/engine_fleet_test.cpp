@@ -1,0 +1,385 @@
+// One breaker as a member of a fleet: a store whose answers the test writes, on virtual time.
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "breaker/engine.hpp"
+#include "fleet_sync_fixture.hpp"
+
+namespace trinco::detail {
+namespace {
+
+breaker_options calm() {
+    breaker_options o;
+    o.minimum_calls = 4;
+    o.open_for = 1s;
+    o.half_open_probes = 2;
+    o.jitter = 0;
+    return o;
+}
+
+class fleet_engine : public sync_world {
+public:
+    explicit fleet_engine(const breaker_options& o = calm()) {
+        world.mirror_clock(clock_);
+        engine_env env;
+        env.clock = &clock_;
+        env.random = [this] { return random; };
+        env.shards = 1;
+        core = std::make_unique<engine>("b", o, std::move(env));
+        subscriber_ = core->events()->add([this](const event& e) {
+            story.push_back(e.kind == event_kind::state_changed
+                                ? std::string(text_of(e.from)) + ">" + std::string(text_of(e.to))
+                                : std::string(text_of(e.kind)));
+        });
+        core->join_fleet(node, *sync);
+        run(300ms);  // the first exchange
+    }
+    ~fleet_engine() { core->leave_fleet(); }
+
+    // The store tells everybody of a new state.
+    void publish(const view& v) {
+        store.truth["b"] = v;
+        store.notify({notice::kind_t::changed, "b", v});
+        run(5ms);
+    }
+    // The answer of one call, when it has come within `d`.
+    std::unique_ptr<permit> acquire(boot_clock::duration d = 10ms) {
+        std::unique_ptr<permit> got;
+        core->acquire_async([&got](permit p) { got = std::make_unique<permit>(std::move(p)); });
+        if (!got) run(d);
+        return got;
+    }
+    void calls(int n, outcome what) {
+        for (int i = 0; i < n; ++i) core->acquire().settle(what);
+    }
+    // What the store was told of era `e`, and as totals only.
+    counts told(era_t e) const {
+        counts n;
+        for (const auto& news : store.sent_of("b")) {
+            if (news.mine.era != e) continue;
+            for (const auto& s : news.slices) n += s.n;
+        }
+        return n;
+    }
+    counts told_stale() const {
+        counts n;
+        for (const auto& news : store.sent_of("b")) n += news.stale;
+        return n;
+    }
+
+    std::unique_ptr<engine> core;
+    std::vector<std::string> story;
+    std::uint64_t random = 0;
+
+private:
+    std::atomic<std::int64_t> clock_{0};
+    std::uint64_t subscriber_ = 0;
+};
+
+view open_view(era_t era, std::chrono::milliseconds left) {
+    auto v = view_of_era(era, breaker_state::open);
+    v.remaining = left;
+    v.reason = "failure_rate";
+    return v;
+}
+
+TEST(EngineFleet, AnOpenFleetRefusesEverywhere) {
+    fleet_engine f;
+    f.publish(open_view(100, 5s));
+    const auto p = f.core->acquire();
+    EXPECT_FALSE(p);
+    EXPECT_EQ(p.refusal().by, refused_by::fleet_breaker);
+    EXPECT_GT(p.refusal().retry_after, 4900ms);
+    EXPECT_LE(p.refusal().retry_after, 5s);
+    const auto s = f.core->snapshot();
+    EXPECT_EQ(s.state, breaker_state::open);
+    EXPECT_EQ(s.fleet_state, breaker_state::open);
+    EXPECT_EQ(s.local_state, breaker_state::closed);
+    EXPECT_EQ(f.story, std::vector<std::string>{"closed>open"});
+}
+
+TEST(EngineFleet, OneCallerAsksForAProbe) {
+    fleet_engine f;
+    f.publish(open_view(100, 100ms));
+    f.run(100ms);
+    std::unique_ptr<permit> one;
+    f.core->acquire_async([&](permit p) { one = std::make_unique<permit>(std::move(p)); });
+    EXPECT_FALSE(one);
+    const auto two = f.acquire(0ms);
+    ASSERT_TRUE(two);
+    EXPECT_EQ(two->refusal().reason, refusal_reason::probe_pending);
+    f.run(5ms);
+    ASSERT_TRUE(one);
+    EXPECT_TRUE(one->is_probe());
+    EXPECT_EQ(f.core->snapshot().probes_in_flight, 1U);
+    one->success();
+    f.run(5ms);
+    ASSERT_EQ(f.store.probes.size(), 2U);
+    EXPECT_EQ(f.store.probes[0].request.step, probe_step::take);
+    EXPECT_EQ(f.store.probes[1].request.step, probe_step::success);
+    EXPECT_EQ(f.store.probes[1].request.token, f.store.probes[0].request.token);
+    EXPECT_EQ(f.core->snapshot().probes_in_flight, 0U);
+}
+
+TEST(EngineFleet, ADroppedProbeIsGivenBack) {
+    fleet_engine f;
+    f.publish(open_view(100, 100ms));
+    f.run(100ms);
+    f.acquire().reset();
+    f.run(5ms);
+    ASSERT_EQ(f.store.probes.size(), 2U);
+    EXPECT_EQ(f.store.probes[1].request.step, probe_step::give_back);
+}
+
+TEST(EngineFleet, ARefusalOfTheStoreIsRemembered) {
+    fleet_engine f;
+    f.publish(open_view(100, 100ms));
+    f.run(100ms);
+    f.store.on_probe = [&](const probe_request&) {
+        return probe_reply{
+            .granted = false, .retry_after = 300ms, .fleet = f.store.truth["b"], .live = 1};
+    };
+    const auto first = f.acquire();
+    EXPECT_EQ(first->refusal().reason, refusal_reason::no_probe_left);
+    const auto second = f.acquire(0ms);
+    EXPECT_EQ(second->refusal().reason, refusal_reason::no_probe_left);
+    EXPECT_GT(second->refusal().retry_after, 200ms);
+    EXPECT_EQ(f.store.probes.size(), 1U);
+    f.run(300ms);
+    (void)f.acquire();
+    EXPECT_EQ(f.store.probes.size(), 2U);
+}
+
+// The answer says that the fleet has closed meanwhile: the caller goes through.
+TEST(EngineFleet, ARefusalThatBringsNewsAdmits) {
+    fleet_engine f;
+    f.publish(open_view(100, 100ms));
+    f.run(100ms);
+    f.store.on_probe = [&](const probe_request&) {
+        f.store.truth["b"] = view_of_era(200, breaker_state::closed);
+        return probe_reply{
+            .granted = false, .retry_after = 10ms, .fleet = f.store.truth["b"], .live = 1};
+    };
+    const auto p = f.acquire();
+    ASSERT_TRUE(p && *p);
+    EXPECT_FALSE(p->is_probe());
+}
+
+TEST(EngineFleet, WhileTheStoreIsSilentNobodyIsAdmittedAsAProbe) {
+    fleet_engine f;
+    f.publish(open_view(100, 100ms));
+    f.run(100ms);
+    f.store.silent = true;
+    const auto p = f.acquire(150ms);
+    ASSERT_TRUE(p);
+    EXPECT_FALSE(*p);
+    EXPECT_EQ(p->refusal().by, refused_by::fleet_breaker);
+}
+
+TEST(EngineFleet, OutcomesTravelOnceAndInFull) {
+    fleet_engine f;
+    f.calls(10, outcome::success);
+    f.calls(3, outcome::failure);
+    f.calls(2, outcome::ignored);
+    f.run(500ms);
+    f.calls(5, outcome::success);
+    f.run(500ms);
+    EXPECT_EQ(f.told(0), (counts{.success = 15, .failure = 3, .ignored = 2}));
+    EXPECT_TRUE(f.told_stale().empty());
+    EXPECT_FALSE(f.core->has_news());
+}
+
+// The local breaker opens by itself; what led to it is still the fleet's to judge.
+TEST(EngineFleet, TheLocalBreakerOpensAloneAndItsCountsStillTravel) {
+    fleet_engine f;
+    auto late = f.core->acquire();
+    f.calls(4, outcome::failure);
+    const auto p = f.core->acquire();
+    EXPECT_EQ(p.refusal().by, refused_by::local_breaker);
+    EXPECT_EQ(f.core->snapshot().fleet_state, breaker_state::closed);
+    late.success();  // of an older local era, of the fleet's own
+    EXPECT_EQ(f.core->snapshot().stale, 1U);
+    f.run(500ms);
+    EXPECT_EQ(f.told(0), (counts{.success = 1, .failure = 4, .rejected = 1}));
+    EXPECT_TRUE(f.told_stale().empty());
+}
+
+TEST(EngineFleet, OutcomesOfAnOlderFleetEraAreTotalsOnly) {
+    fleet_engine f;
+    auto late = f.core->acquire();
+    f.calls(3, outcome::success);
+    f.publish(open_view(100, 5s));
+    late.failure();
+    f.run(500ms);
+    EXPECT_EQ(f.told(100), counts{});
+    EXPECT_EQ(f.told_stale() + f.told(0), (counts{.success = 3, .failure = 1}));
+    EXPECT_EQ(f.core->snapshot().stale, 1U);
+}
+
+TEST(EngineFleet, ComesBackCleanWhenTheFleetCloses) {
+    fleet_engine f;
+    f.calls(3, outcome::failure);
+    f.publish(open_view(100, 1s));
+    f.publish(view_of_era(200, breaker_state::closed));
+    EXPECT_TRUE(f.core->snapshot().window.empty());
+    f.calls(3, outcome::failure);
+    EXPECT_EQ(f.core->state(), breaker_state::closed);
+    f.calls(1, outcome::failure);
+    EXPECT_EQ(f.core->state(), breaker_state::open);
+}
+
+TEST(EngineFleet, AnOwnOpeningGoesOnAfterTheFleets) {
+    fleet_engine f;
+    f.calls(4, outcome::failure);  // open for 1 s
+    f.publish(open_view(100, 3s));
+    f.run(2s);
+    f.publish(view_of_era(200, breaker_state::closed));
+    const auto p = f.core->acquire();
+    EXPECT_EQ(p.refusal().by, refused_by::local_breaker);
+    EXPECT_GT(p.refusal().retry_after, 900ms);  // it stood still meanwhile
+}
+
+TEST(EngineFleet, AResetOfTheFleetResetsTheLocalBreakerToo) {
+    fleet_engine f;
+    f.calls(4, outcome::failure);
+    EXPECT_EQ(f.core->state(), breaker_state::open);
+    f.publish(view_of_era(100, breaker_state::closed));
+    EXPECT_EQ(f.core->state(), breaker_state::closed);
+    EXPECT_TRUE(f.core->acquire());
+}
+
+TEST(EngineFleet, GoesOnAloneWhenTheStoreIsLostAndComesBack) {
+    fleet_engine f;
+    f.publish(open_view(100, 10s));
+    f.store.silent = true;
+    (void)f.core->acquire();    // its refusal is news, which nobody takes
+    f.run(1500ms);
+    auto s = f.core->snapshot();
+    EXPECT_TRUE(s.degraded);
+    EXPECT_EQ(s.state, breaker_state::open);
+    EXPECT_EQ(f.core->acquire().refusal().by, refused_by::local_breaker);
+    f.run(9s);  // what was left of the fleet's opening; no extra, since random is 0
+    auto probe = f.core->acquire();
+    EXPECT_TRUE(probe.is_probe());
+    probe.success();
+    f.core->acquire().success();
+    EXPECT_EQ(f.core->state(), breaker_state::closed);
+    f.store.silent = false;
+    f.run(3s);
+    s = f.core->snapshot();
+    EXPECT_FALSE(s.degraded);
+    EXPECT_EQ(s.state, breaker_state::open);  // the fleet never heard of our closing
+    EXPECT_EQ(f.story, (std::vector<std::string>{"closed>open", "store_lost", "open>half_open",
+                                                 "half_open>closed", "store_back", "closed>open"}));
+}
+
+TEST(EngineFleet, StrictReadsBeforeEachCall) {
+    auto o = calm();
+    o.consistency = consistency::strict;
+    fleet_engine f(o);
+    f.run(1s);
+    const auto before = f.sync->statistics().refreshes;
+    f.store.truth["b"] = open_view(100, 5s);  // nobody tells us
+    const auto p = f.acquire();
+    ASSERT_TRUE(p);
+    EXPECT_EQ(p->refusal().by, refused_by::fleet_breaker);
+    EXPECT_EQ(f.sync->statistics().refreshes, before + 1);
+}
+
+TEST(EngineFleet, StrictFallsBackToTheLastKnownState) {
+    auto o = calm();
+    o.consistency = consistency::strict;
+    fleet_engine f(o);
+    f.store.silent = true;
+    const auto p = f.acquire(150ms);
+    ASSERT_TRUE(p);
+    EXPECT_TRUE(*p);
+}
+
+TEST(EngineFleet, ObeysTheFleetsOverrides) {
+    fleet_engine f;
+    auto v = view_of_era(0, breaker_state::closed, 1);
+    v.over = override_kind::forced_open;
+    v.over_remaining = 10s;
+    v.reason = "incident 7";
+    f.publish(v);
+    EXPECT_EQ(f.core->acquire().refusal().by, refused_by::operator_override);
+    EXPECT_EQ(f.core->snapshot().over_reason, "incident 7");
+    v.rev = 2;
+    v.over = override_kind::none;
+    v.reason = "";
+    f.publish(v);
+    EXPECT_TRUE(f.core->acquire());
+    EXPECT_EQ(f.story, (std::vector<std::string>{"override_changed", "override_changed"}));
+}
+
+TEST(EngineFleet, AnOverrideEndsByItselfWhenNobodySaysSo) {
+    fleet_engine f;
+    auto v = view_of_era(0, breaker_state::closed, 1);
+    v.over = override_kind::forced_open;
+    v.over_remaining = 2s;
+    f.publish(v);
+    EXPECT_FALSE(f.core->acquire());
+    f.store.silent = true;
+    f.run(2s);
+    EXPECT_TRUE(f.core->acquire());
+}
+
+TEST(EngineFleet, ManyFailuresAreUrgent) {
+    breaker_options o;
+    o.sync_interval = 1s;
+    fleet_engine f(o);
+    f.run(3s);
+    const auto before = f.store.exchanges.size();
+    f.calls(18, outcome::failure);  // near the minimum of twenty
+    f.run(10ms);
+    EXPECT_GT(f.store.exchanges.size(), before);
+    EXPECT_EQ(f.told(0).failure, 18U);
+}
+
+TEST(EngineFleet, GoverningOptionsReplaceItsOwn) {
+    fleet_engine f;
+    auto rules = policy_of(calm());
+    rules.minimum_calls = 8;
+    rules.window = 20s;
+    f.store.on_news = [&](const news& n) {
+        auto v = f.store.plain(n);
+        v.fleet.options_stamp = 900;
+        v.options = to_text(rules);
+        return v;
+    };
+    f.calls(3, outcome::failure);
+    f.run(500ms);
+    EXPECT_EQ(f.core->snapshot().minimum_calls, 8U);
+    EXPECT_TRUE(f.core->snapshot().window.empty());  // another window starts empty
+    EXPECT_EQ(f.core->snapshot().totals.failure, 3U);
+    f.calls(7, outcome::failure);
+    EXPECT_EQ(f.core->state(), breaker_state::closed);
+    f.calls(1, outcome::failure);
+    EXPECT_EQ(f.core->state(), breaker_state::open);
+}
+
+// On the store's own thread nobody may wait.
+TEST(EngineFleet, NeverWaitsOnTheStoresThread) {
+    fleet_engine f;
+    EXPECT_EQ(f.core->operate(control_verb::trip, "x", 0ms), make_error_code(errc::not_supported));
+    f.publish(open_view(100, 100ms));
+    f.run(100ms);
+    EXPECT_EQ(f.core->acquire().refusal().reason, refusal_reason::store_late);
+    EXPECT_TRUE(f.acquire()->is_probe());  // and it is no obstacle for who asks rightly
+}
+
+TEST(EngineFleet, LeavingTheFleetLeavesALocalBreaker) {
+    fleet_engine f;
+    f.publish(open_view(100, 5s));
+    f.core->leave_fleet();
+    EXPECT_TRUE(f.core->acquire());
+    EXPECT_EQ(f.core->snapshot().fleet_state, std::nullopt);
+}
+
+}  // namespace
+}  // namespace trinco::detail

@@ -1,0 +1,168 @@
+// Calls that hang: seen before they return.
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "breaker_fixture.hpp"
+
+namespace trinco::test {
+namespace {
+
+std::vector<permit> take(timed_breaker& b, int n) {
+    std::vector<permit> out;
+    for (int i = 0; i < n; ++i) out.push_back(b->try_acquire());
+    return out;
+}
+
+breaker_options slow_at(std::chrono::milliseconds after) {
+    auto o = quick();
+    o.slow_call_after = after;
+    return o;
+}
+
+TEST(Overdue, CallsStillOutCountAsSlowNow) {
+    timed_breaker b(slow_at(100ms));
+    const auto hanging = take(b, 4);
+    b.pass(99ms);
+    EXPECT_EQ(b->state(), breaker_state::closed);
+    b.pass(1ms);
+    EXPECT_EQ(b->state(), breaker_state::open);
+    EXPECT_EQ(b->snapshot().reason, "slow call rate");
+}
+
+TEST(Overdue, TheNextCallerFindsThem) {
+    timed_breaker b(slow_at(100ms));
+    const auto hanging = take(b, 4);
+    b.pass(100ms);
+    EXPECT_EQ(b->try_acquire().refusal().reason, refusal_reason::open);
+}
+
+TEST(Overdue, OneThatReturnsIsCountedByItsOutcome) {
+    timed_breaker b(slow_at(100ms));
+    b.succeed(7);
+    auto p = b->try_acquire();
+    b.pass(200ms);
+    EXPECT_EQ(b->snapshot().overdue, 1U);
+    p.failure();
+    const auto s = b->snapshot();
+    EXPECT_EQ(s.overdue, 0U);
+    EXPECT_EQ(s.window.failure, 1U);
+    EXPECT_EQ(s.window.slow_failure, 1U);
+    EXPECT_EQ(s.state, breaker_state::closed);
+}
+
+TEST(Overdue, OneThatIsIgnoredCountsNoMore) {
+    auto o = slow_at(100ms);
+    o.slow_call_rate = 0.5;
+    timed_breaker b(o);
+    b.succeed(2);
+    {
+        const auto p = b->try_acquire();
+        b.pass(100ms);
+        EXPECT_EQ(b->snapshot().overdue, 1U);
+    }
+    EXPECT_EQ(b->snapshot().overdue, 0U);
+    b.succeed(1);
+    auto p = b->try_acquire();
+    b.pass(100ms);  // one of four: were the ignored one still there, it would be two of five
+    EXPECT_EQ(b->state(), breaker_state::closed);
+    p.success();
+    EXPECT_EQ(b->state(), breaker_state::closed);
+}
+
+TEST(Overdue, OffUnlessAskedFor) {
+    timed_breaker b(quick());
+    const auto hanging = take(b, 10);
+    b.pass(24h);
+    EXPECT_EQ(b->state(), breaker_state::closed);
+    EXPECT_EQ(b->snapshot().overdue, 0U);
+}
+
+TEST(Overdue, CallTimeoutIsAFailureAndTheLateResultHasNoEffect) {
+    auto o = quick();
+    o.call_timeout = 500ms;
+    timed_breaker b(o);
+    auto hanging = take(b, 4);
+    b.pass(499ms);
+    EXPECT_EQ(b->state(), breaker_state::closed);
+    b.pass(1ms);
+    EXPECT_EQ(b->state(), breaker_state::open);
+    EXPECT_EQ(b->snapshot().totals.failure, 4U);
+    for (auto& p : hanging) p.success();
+    const auto s = b->snapshot();
+    EXPECT_EQ(s.totals, (counts{.failure = 4}));
+    EXPECT_EQ(s.stale, 0U);
+}
+
+TEST(Overdue, CallTimeoutHoldsWhenNobodyLooked) {
+    auto o = quick();
+    o.call_timeout = 500ms;
+    timed_breaker b(o);
+    auto p = b->try_acquire();
+    b.pass(600ms);
+    p.success();
+    EXPECT_EQ(b->snapshot().totals, (counts{.failure = 1}));
+}
+
+TEST(Overdue, AProbeBeyondCallTimeoutHasFailed) {
+    auto o = quick();
+    o.half_open_probes = 1;
+    o.call_timeout = 500ms;
+    timed_breaker b(o);
+    b.fail(4);
+    b.pass(1s);
+    auto probe = b->try_acquire();
+    b.pass(500ms);
+    probe.success();
+    EXPECT_EQ(b->state(), breaker_state::open);
+}
+
+TEST(Overdue, FirstSlowThenFailed) {
+    auto o = quick();
+    o.overdue_after = 100ms;
+    o.call_timeout = 500ms;
+    o.slow_call_rate = 1.0;
+    timed_breaker b(o);
+    b.succeed(4);
+    auto hanging = take(b, 3);
+    b.pass(100ms);
+    EXPECT_EQ(b->snapshot().overdue, 3U);
+    b.pass(400ms);
+    const auto s = b->snapshot();
+    EXPECT_EQ(s.overdue, 0U);
+    EXPECT_EQ(s.window.failure, 3U);
+    EXPECT_EQ(s.window.slow_failure, 3U);
+    EXPECT_EQ(s.window.success, 4U);
+}
+
+TEST(Overdue, CallsOfAnOlderEraAreNotCountedAgain) {
+    timed_breaker b(slow_at(100ms));
+    auto hanging = take(b, 4);
+    b.pass(100ms);
+    EXPECT_EQ(b->state(), breaker_state::open);
+    (void)b->reset("test");
+    b.pass(1s);
+    EXPECT_EQ(b->snapshot().overdue, 0U);
+    EXPECT_EQ(b->state(), breaker_state::closed);
+    hanging.clear();
+    EXPECT_EQ(b->snapshot().stale, 4U);
+}
+
+TEST(Overdue, ManyCallsAtOnceAllHaveAPlace) {
+    auto o = slow_at(100ms);
+    o.minimum_calls = 5000;
+    timed_breaker b(o);
+    auto hanging = take(b, 5000);
+    b.pass(100ms);
+    EXPECT_EQ(b->snapshot().state, breaker_state::open);
+    (void)b->reset("test");
+    hanging = take(b, 4999);
+    b.pass(100ms);
+    EXPECT_EQ(b->snapshot().overdue, 4999U);
+    for (auto& p : hanging) p.success();
+    EXPECT_EQ(b->snapshot().overdue, 0U);
+}
+
+}  // namespace
+}  // namespace trinco::test
