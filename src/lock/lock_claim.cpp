@@ -1,0 +1,216 @@
+#include "lock/lock_claim.hpp"
+
+#include <utility>
+
+#include "core/backoff.hpp"
+#include "core/mutant.hpp"
+#include "trinco/error.hpp"
+
+namespace trinco::detail {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr backoff enter_waits{.first = 50ms, .longest = 1'000ms};
+
+}  // namespace
+
+lock_claim::lock_claim(std::shared_ptr<session_core> session) : session_(std::move(session)) {}
+
+lock_claim::~lock_claim() {
+    abandon();
+}
+
+bool lock_claim::held() const {
+    return phase_ == phase::granted &&
+           session_->view()->state(session_->now()) != lease_state::lost;
+}
+
+void lock_claim::acquire(lock_request what, completion<grant> done) {
+    if (phase_ != phase::idle) {
+        session_->on().post([done = std::move(done)]() mutable { done(errc::would_deadlock, {}); });
+        return;
+    }
+    what_ = std::move(what);
+    done_ = std::move(done);
+    phase_ = phase::settling;
+    attempt_ = std::make_shared<int>(0);
+    attempts_ = 0;
+    trouble_.clear();
+    const auto here = std::weak_ptr<int>(attempt_);
+    if (what_.by) {
+        limit_ = session_->on().at(*what_.by, [this] {
+            fail(trouble_ ? make_error_code(errc::unavailable) : errc::not_acquired);
+        });
+    }
+    std::vector<std::string> names;
+    for (const auto& p : what_.parts) names.push_back(p.name);
+    session_->settle(names, [this, here] {
+        if (!here.expired()) enter();
+    });
+}
+
+void lock_claim::enter() {
+    if (session_->observe() == lease_state::lost) {
+        fail(session_->ended() ? session_->ended() : make_error_code(errc::lost));
+        return;
+    }
+    phase_ = phase::entering;
+    std::vector<std::string> names;
+    for (const auto& p : what_.parts) names.push_back(p.name);
+    id_ = session_->adopt(*this, std::move(names));
+    send_enter();
+}
+
+void lock_claim::send_enter() {
+    claim c;
+    c.id = id_;
+    c.lease = session_->lease_id();
+    c.parts = what_.parts;
+    c.info = what_.info;
+    c.only_if_free = what_.only_if_free;
+    request_ = session_->store().enter(
+        c, session_->request_by(), [this](std::error_code error, place) { enter_answered(error); });
+}
+
+void lock_claim::enter_answered(std::error_code error) {
+    trouble_.clear();
+    if (!error) {
+        session_->note(id_, claim_event::entered);
+        wait();
+        return;
+    }
+    if (error == errc::lost) {
+        session_->lease_gone();  // tells this, too
+        return;
+    }
+    const bool passing = error == errc::unavailable || error == errc::busy;
+    const bool unknown = kind_of(error) == error_kind::unknown;
+    if (unknown) session_->note(id_, claim_event::unsettled);
+    if (unknown || (passing && !what_.only_if_free)) {
+        trouble_ = error;
+        retry_ = session_->on().after(enter_waits.wait(attempts_++, session_->on().random()),
+                                      [this] { send_enter(); });
+        return;
+    }
+    session_->note(id_, claim_event::refused);
+    id_ = {};
+    fail(error);
+}
+
+void lock_claim::wait() {
+    phase_ = phase::waiting;
+    request_ = session_->store().await(session_->lease_id(), id_, nullptr,
+                                       [this](std::error_code error, grant g) {
+                                           if (error) {
+                                               gone(error);
+                                           } else {
+                                               confirmed(std::move(g));
+                                           }
+                                       });
+}
+
+void lock_claim::confirmed(grant g) {
+    if (TRINCO_MUTANT("lock_granted_without_confirmation")) {
+        succeed(std::move(g));
+        return;
+    }
+    const auto here = std::weak_ptr<int>(attempt_);
+    const auto state = session_->observe();
+    if (here.expired() || state == lease_state::lost) return;  // told as the session's holder
+    if (state == lease_state::held) {
+        succeed(std::move(g));
+    } else {
+        phase_ = phase::put_by;
+    }
+}
+
+void lock_claim::on_renewed() {
+    if (phase_ != phase::put_by) return;
+    request_ = session_->store().verify(session_->lease_id(), id_, session_->request_by(),
+                                        [this](std::error_code error, grant g) {
+                                            if (!error) {
+                                                confirmed(std::move(g));
+                                            } else if (kind_of(error) == error_kind::gone) {
+                                                gone(error);
+                                            }
+                                            // Otherwise the next renewal asks again.
+                                        });
+}
+
+void lock_claim::succeed(grant g) {
+    session_->note(id_, claim_event::granted);
+    limit_.cancel();
+    retry_.cancel();
+    phase_ = phase::granted;
+    granted_ = std::move(g);
+    watch_ = session_->store().on_gone(session_->lease_id(), id_, [this](std::error_code why) {
+        if (why == errc::evicted) {
+            tell_loss(why);
+        } else {
+            gone(why);
+        }
+    });
+    auto done = std::exchange(done_, nullptr);
+    done({}, granted_);
+}
+
+// The claim itself is no more, while the session may live on.
+void lock_claim::gone(std::error_code why) {
+    session_->note(id_, claim_event::lost);
+    on_session_lost(why);
+}
+
+void lock_claim::on_session_lost(std::error_code why) {
+    id_ = {};
+    if (phase_ != phase::granted) {
+        fail(why);
+        return;
+    }
+    phase_ = phase::idle;
+    forget_requests();
+    tell_loss(why);
+}
+
+void lock_claim::tell_loss(std::error_code why) const {
+    if (const auto f = when_lost_) (*f)(why);  // which may destroy this
+}
+
+void lock_claim::on_missing() {
+    on_session_lost(errc::lost);
+}
+
+void lock_claim::fail(std::error_code why) {
+    auto done = std::exchange(done_, nullptr);
+    abandon();
+    if (done) done(why, {});
+}
+
+void lock_claim::forget_requests() {
+    attempt_.reset();
+    limit_.cancel();
+    retry_.cancel();
+    request_.cancel();
+    watch_.cancel();
+}
+
+void lock_claim::abandon() {
+    done_.reset();
+    if (phase_ == phase::idle) return;
+    const bool entered = phase_ != phase::settling && id_.n != 0;
+    phase_ = phase::idle;
+    forget_requests();
+    if (entered) session_->abandon(std::exchange(id_, {}), nullptr);
+}
+
+void lock_claim::release(told done) {
+    if (phase_ != phase::granted) {
+        session_->on().post([done = std::move(done)]() mutable { done(errc::not_held); });
+        return;
+    }
+    phase_ = phase::idle;
+    forget_requests();
+    session_->abandon(std::exchange(id_, {}), std::move(done));
+}
+
+}  // namespace trinco::detail

@@ -1,0 +1,100 @@
+// One lock object on the loop: it acquires, holds and releases claims, one after another. What
+// mutexes of every kind share; they differ in the parts they ask for.
+//
+//   idle → settling → entering → waiting → granted → idle
+//
+// settling leaves one's own debts on these names first. entering repeats the request until its
+// outcome is known. waiting ends with the store's confirmation of the turn, and then the lease is
+// looked at: a grant that finds the session uncertain is put by until the next renewal, and
+// confirmed again.
+//
+// Destroying it gives up whatever it has, without waiting. The loop's thread only.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/loop.hpp"
+#include "lock/session_core.hpp"
+#include "store/lock_store.hpp"
+
+namespace trinco::detail {
+
+struct lock_request {
+    std::vector<part> parts;  // sorted distinct names
+    bool only_if_free = false;
+    std::optional<deadline> by;  // not_acquired after it
+    std::string info;
+};
+
+class lock_claim final : private claim_holder {
+public:
+    using told = unique_function<void(std::error_code)>;
+
+    explicit lock_claim(std::shared_ptr<session_core> session);
+    ~lock_claim();
+    lock_claim(const lock_claim&) = delete;
+    lock_claim& operator=(const lock_claim&) = delete;
+
+    // Errors: would_deadlock while it holds or acquires; conflict (only_if_free); not_acquired by
+    // the deadline, or unavailable when the store could not be asked until then; lost and shut_down
+    // with the session; what the store refuses. The completion runs later, unless abandon() or the
+    // destructor comes first.
+    void acquire(lock_request what, completion<grant> done);
+    // Gives up the acquisition under way, whose completion will not run, or the lock held.
+    void abandon();
+    // Gives the lock back; done with the store's answer within the request timeout. not_held when
+    // there is nothing to give back.
+    void release(told done);
+    // Told of each grant that ends otherwise than by release or abandon: lost or shut_down, after
+    // which it is not held; and evicted (an operator asks for it), after which it still is.
+    void when_lost(told f) { when_lost_ = std::make_shared<told>(std::move(f)); }
+
+    // Granted, not released, and the lease believed in at this moment.
+    [[nodiscard]] bool held() const;
+    [[nodiscard]] bool idle() const noexcept { return phase_ == phase::idle; }
+    // Of the latest grant.
+    [[nodiscard]] const grant& granted() const noexcept { return granted_; }
+    [[nodiscard]] claim_id id() const noexcept { return id_; }
+    [[nodiscard]] const std::shared_ptr<session_core>& session() const noexcept { return session_; }
+    // Whether the store has acknowledged the place in the queue: for tests of its order.
+    [[nodiscard]] bool queued() const noexcept { return phase_ >= phase::waiting; }
+
+private:
+    enum class phase : std::uint8_t { idle, settling, entering, waiting, put_by, granted };
+
+    void on_session_lost(std::error_code why) override;
+    void on_renewed() override;
+    void on_missing() override;
+
+    void enter();
+    void send_enter();
+    void enter_answered(std::error_code error);
+    void wait();
+    void confirmed(grant g);
+    void gone(std::error_code why);
+    void tell_loss(std::error_code why) const;
+    void succeed(grant g);
+    void fail(std::error_code why);
+    void forget_requests();
+
+    const std::shared_ptr<session_core> session_;
+    phase phase_ = phase::idle;
+    lock_request what_;
+    completion<grant> done_;
+    std::shared_ptr<told> when_lost_;
+    claim_id id_;
+    grant granted_;
+    std::error_code trouble_;  // why the store could not be asked, lately
+    std::uint32_t attempts_ = 0;
+    op request_;
+    op retry_;
+    op limit_;
+    op watch_;
+    std::shared_ptr<int> attempt_;  // of this acquisition: what is handed out looks here first
+};
+
+}  // namespace trinco::detail

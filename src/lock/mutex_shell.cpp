@@ -1,0 +1,203 @@
+#include "lock/mutex_shell.hpp"
+
+#include <utility>
+
+#include "trinco/error.hpp"
+
+namespace trinco::detail {
+namespace {
+
+using namespace std::chrono_literals;
+
+// The loop ends a wait by its deadline itself and knows more about it; a loop that is late is not
+// waited for.
+constexpr auto grace = 20ms;
+constexpr auto slack = 500ms;
+constexpr std::chrono::nanoseconds longest_wait = 24h * 365 * 100;
+
+}  // namespace
+
+mutex_shell::mutex_shell(std::shared_ptr<session_shell> session, std::vector<part> parts,
+                         std::string info)
+    : session_(std::move(session)), parts_(std::move(parts)), info_(std::move(info)) {}
+
+mutex_shell::begun mutex_shell::begin(lock_request what, callback done) {
+    what.parts = parts_;
+    what.info = info_;
+    const std::lock_guard hold(mutex_);
+    if (held_ || waiter_) return {errc::would_deadlock, nullptr};
+    waiter_ = std::make_shared<waiter>();
+    waiter_->done = std::move(done);
+    session_->on().post([self = shared_from_this(), w = waiter_, what = std::move(what)]() mutable {
+        self->start(w, std::move(what));
+    });
+    return {{}, waiter_};
+}
+
+void mutex_shell::start(const std::shared_ptr<waiter>& w, lock_request what) {
+    {
+        const std::lock_guard hold(mutex_);
+        if (waiter_ != w) return;  // given up already
+    }
+    if (!claim_) {
+        claim_ = std::make_unique<lock_claim>(session_->core());
+        claim_->when_lost([this](std::error_code why) { lost(why); });
+    }
+    claim_->acquire(std::move(what),
+                    [self = shared_from_this(), w](std::error_code error, grant g) {
+                        self->answered(w, error, g);
+                    });
+}
+
+void mutex_shell::answered(const std::shared_ptr<waiter>& w, std::error_code error,
+                           const grant& g) {
+    {
+        const std::lock_guard hold(mutex_);
+        if (waiter_ != w) return;  // given up: an abandon follows
+        waiter_.reset();
+        if (!error) {
+            held_ = true;
+            token_ = g.tokens.front();
+            loss_.clear();
+            lost_.emplace();
+        }
+    }
+    tell(w, error);
+}
+
+void mutex_shell::tell(const std::shared_ptr<waiter>& w, std::error_code error) {
+    if (!w->answer.set(error) || !w->done) return;
+    session_->callbacks().post([w, error] { w->done(error); });
+}
+
+void mutex_shell::give_up(const std::shared_ptr<waiter>& w, std::error_code why) {
+    {
+        const std::lock_guard hold(mutex_);
+        if (waiter_ != w || !w) return;
+        waiter_.reset();
+        session_->on().post([self = shared_from_this()] {
+            if (self->claim_) self->claim_->abandon();
+        });
+    }
+    tell(w, why);
+}
+
+std::error_code mutex_shell::lock(std::stop_token stop) {
+    const auto [error, w] = begin({}, nullptr);
+    if (error) return error;
+    const std::stop_callback on_stop(std::move(stop),
+                                     [this, w = w] { give_up(w, errc::canceled); });
+    w->answer.wait();
+    return w->answer.error();
+}
+
+std::error_code mutex_shell::try_lock() {
+    lock_request what;
+    what.only_if_free = true;
+    what.by = boot_clock::now() + session_->request_timeout();
+    const auto [error, w] = begin(std::move(what), nullptr);
+    if (error) return error;
+    const auto by = std::chrono::steady_clock::now() + session_->request_timeout() + grace;
+    if (!w->answer.wait_until(by)) give_up(w, errc::unavailable);
+    w->answer.wait();
+    return w->answer.error();
+}
+
+std::error_code mutex_shell::try_lock_for(std::chrono::nanoseconds d) {
+    if (d <= 0ns) return try_lock();
+    d = std::min(d, longest_wait);
+    lock_request what;
+    what.by = boot_clock::now() + d;
+    const auto by = std::chrono::steady_clock::now() + d + grace;
+    const auto [error, w] = begin(std::move(what), nullptr);
+    if (error) return error;
+    if (!w->answer.wait_until(by)) give_up(w, errc::not_acquired);
+    w->answer.wait();
+    return w->answer.error();
+}
+
+void mutex_shell::async_lock(callback done) {
+    const auto error = begin({}, done).error;
+    if (error) session_->callbacks().post([done = std::move(done), error] { done(error); });
+}
+
+void mutex_shell::cancel() {
+    std::shared_ptr<waiter> w;
+    {
+        const std::lock_guard hold(mutex_);
+        w = waiter_;
+    }
+    give_up(w, errc::canceled);
+}
+
+std::error_code mutex_shell::unlock() {
+    const auto answer = std::make_shared<awaited>();
+    {
+        const std::lock_guard hold(mutex_);
+        if (!held_) return loss_ ? std::exchange(loss_, {}) : make_error_code(errc::not_held);
+        held_ = false;
+        lost_.reset();
+        session_->on().post([self = shared_from_this(), answer] {
+            self->claim_->release([answer](std::error_code error) { answer->set(error); });
+        });
+    }
+    if (!answer->wait_until(std::chrono::steady_clock::now() + session_->request_timeout() +
+                            slack)) {
+        answer->set(errc::unknown_outcome);
+    }
+    // Lost in the same instant.
+    return answer->error() == errc::not_held ? make_error_code(errc::lost) : answer->error();
+}
+
+void mutex_shell::retire() {
+    cancel();
+    unlock();
+    on_loss(nullptr);
+    session_->on().post([self = shared_from_this()] { self->claim_.reset(); });
+}
+
+void mutex_shell::lost(std::error_code why) {
+    std::optional<std::stop_source> source;
+    callback f;
+    {
+        const std::lock_guard hold(mutex_);
+        if (!held_) return;
+        source = lost_;
+        f = on_loss_;
+        if (why != errc::evicted) {
+            held_ = false;
+            loss_ = why;
+        }
+    }
+    session_->callbacks().post([source = std::move(source), f = std::move(f), why]() mutable {
+        source->request_stop();
+        if (f) f(why);
+    });
+}
+
+bool mutex_shell::held() const {
+    const std::lock_guard hold(mutex_);
+    return held_ && session_->state() != lease_state::lost;
+}
+
+std::chrono::nanoseconds mutex_shell::valid_for() const {
+    const std::lock_guard hold(mutex_);
+    return held_ ? session_->valid_for() : std::chrono::nanoseconds(0);
+}
+
+std::uint64_t mutex_shell::token() const {
+    const std::lock_guard hold(mutex_);
+    return token_;
+}
+
+std::stop_token mutex_shell::lost() const {
+    const std::lock_guard hold(mutex_);
+    return lost_ ? lost_->get_token() : std::stop_token();
+}
+
+void mutex_shell::on_loss(callback f) {
+    const std::lock_guard hold(mutex_);
+    on_loss_ = std::move(f);
+}
+
+}  // namespace trinco::detail

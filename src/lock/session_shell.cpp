@@ -1,0 +1,178 @@
+#include "lock/session_shell.hpp"
+
+#include <unistd.h>
+
+#include <array>
+#include <utility>
+
+namespace trinco::detail {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto slack = 500ms;  // beyond a deadline of the loop, for a busy machine
+constexpr auto callbacks_bound = 5'000ms;
+constexpr std::size_t longest_label = 256;
+
+std::string default_label() {
+    std::array<char, 256> host{};
+    if (::gethostname(host.data(), host.size() - 1) != 0) host = {'?'};
+    return std::string(host.data()) + " " + std::to_string(::getpid());
+}
+
+session_options completed(session_options options) {
+    if (options.label.empty()) options.label = default_label();
+    return options;
+}
+
+std::string out_of_range(const char* what, const std::string& value, const char* range) {
+    return std::string("session option ") + what + " is " + value + "; allowed is " + range;
+}
+
+}  // namespace
+
+bool awaited::set(std::error_code error) {
+    const std::lock_guard hold(mutex_);
+    if (set_) return false;
+    set_ = true;
+    error_ = error;
+    done_.notify_all();
+    return true;
+}
+
+bool awaited::wait_until(std::chrono::steady_clock::time_point by) {
+    std::unique_lock hold(mutex_);
+    return done_.wait_until(hold, by, [&] { return set_; });
+}
+
+void awaited::wait() {
+    std::unique_lock hold(mutex_);
+    done_.wait(hold, [&] { return set_; });
+}
+
+std::error_code awaited::error() const {
+    const std::lock_guard hold(mutex_);
+    return error_;
+}
+
+std::string session_shell::complaint(const session_options& o) {
+    if (o.ttl < lease_timing::shortest_ttl || o.ttl > lease_timing::longest_ttl) {
+        return out_of_range("ttl", std::to_string(o.ttl.count()) + " s", "1 s to 86400 s");
+    }
+    if (o.label.size() > longest_label) {
+        return out_of_range("label", std::to_string(o.label.size()) + " bytes long",
+                            "at most 256 bytes");
+    }
+    if (o.open_timeout < 0ms || o.open_timeout > 1h) {
+        return out_of_range("open_timeout", std::to_string(o.open_timeout.count()) + " ms",
+                            "0 ms to 1 h");
+    }
+    if (o.request_timeout < 10ms || o.request_timeout > 1min) {
+        return out_of_range("request_timeout", std::to_string(o.request_timeout.count()) + " ms",
+                            "10 ms to 1 min");
+    }
+    return {};
+}
+
+session_shell::session_shell(lock_backend where, session_options options)
+    : where_(std::move(where)), options_(completed(std::move(options))) {
+    session_settings settings;
+    settings.ttl = options_.ttl;
+    settings.label = options_.label;
+    settings.request_timeout = options_.request_timeout;
+    settings.read_clocks = &session_shell::read_clocks;
+    core_ =
+        std::make_shared<session_core>(*where_.on, *where_.store, std::move(settings), where_.keep);
+    view_ = core_->view();
+}
+
+// The core dies on its loop's thread, and before what it stands on.
+session_shell::~session_shell() {
+    if (where_.on_thread()) return;
+    const auto gone = std::make_shared<awaited>();
+    where_.on->post([core = std::move(core_), gone]() mutable {
+        core.reset();
+        gone->set({});
+    });
+    gone->wait_until(std::chrono::steady_clock::now() + slack);
+}
+
+clocks session_shell::read_clocks() {
+    return {boot_clock::now(), std::chrono::system_clock::now()};
+}
+
+std::error_code session_shell::open() {
+    const auto answer = std::make_shared<awaited>();
+    where_.on->post([self = shared_from_this(), answer] {
+        self->core_->when_lost([weak = self->weak_from_this()](std::error_code why) {
+            if (const auto shell = weak.lock()) shell->ended(why);
+        });
+        self->core_->open(self->on().now() + self->options_.open_timeout,
+                          [self, answer](std::error_code error) {
+                              self->opened(error);
+                              answer->set(error);
+                          });
+    });
+    const auto bound = options_.open_timeout + options_.request_timeout + slack;
+    if (!answer->wait_until(std::chrono::steady_clock::now() + bound)) {
+        answer->set(errc::unavailable);
+        close();
+    }
+    return answer->error();
+}
+
+void session_shell::opened(std::error_code error) {
+    const std::lock_guard hold(mutex_);
+    if (error) {
+        why_ = error;
+        lost_.request_stop();  // nobody has asked for it yet
+        return;
+    }
+    id_ = core_->lease_id();
+    ttl_ = core_->ttl();
+}
+
+void session_shell::ended(std::error_code why) {
+    {
+        const std::lock_guard hold(mutex_);
+        why_ = why;
+    }
+    callbacks_.post([self = shared_from_this(), why] {
+        self->lost_.request_stop();
+        if (why != errc::shut_down && self->options_.on_lost) self->options_.on_lost(why);
+    });
+}
+
+std::error_code session_shell::close() {
+    const auto answer = std::make_shared<awaited>();
+    where_.on->post([self = shared_from_this(), answer] {
+        self->core_->close(self->on().now() + self->options_.request_timeout,
+                           [answer](std::error_code error) { answer->set(error); });
+    });
+    if (!answer->wait_until(std::chrono::steady_clock::now() + options_.request_timeout + slack)) {
+        answer->set(errc::unknown_outcome);
+    }
+    return answer->error();
+}
+
+void session_shell::drain_callbacks() {
+    callbacks_.drain(callbacks_bound);
+}
+
+std::error_code session_shell::why() const {
+    const std::lock_guard hold(mutex_);
+    if (why_) return why_;
+    return state() == lease_state::lost ? make_error_code(errc::lost) : std::error_code();
+}
+
+std::string session_shell::id() const {
+    const std::lock_guard hold(mutex_);
+    return id_;
+}
+
+std::chrono::seconds session_shell::ttl() const {
+    const std::lock_guard hold(mutex_);
+    return ttl_;
+}
+
+}  // namespace trinco::detail

@@ -1,0 +1,107 @@
+// The thread-safe outside of a session_core: what trinco::session is a handle of.
+//
+// The core lives and dies on the loop's thread; here are the options, the lease as all threads read
+// it, the loss as they are told of it, and the blocking forms with their bounds.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <system_error>
+
+#include "core/lock/lease.hpp"
+#include "core/loop.hpp"
+#include "lock/callback_queue.hpp"
+#include "lock/session_core.hpp"
+#include "trinco/session.hpp"
+
+namespace trinco::detail {
+
+// Where a session lives: a loop that runs and a store on it.
+struct lock_backend {
+    loop* on = nullptr;
+    lock_store* store = nullptr;
+    std::shared_ptr<void> keep;              // both, and their thread
+    std::function<std::error_code()> check;  // forked, shut_down; any thread
+    std::function<bool()> on_thread;         // whether the caller is the loop's thread
+};
+
+// One answer that a thread waits for. The first one counts.
+class awaited {
+public:
+    // Whether this was the first.
+    bool set(std::error_code error);
+    // Whether it came by then.
+    bool wait_until(std::chrono::steady_clock::time_point by);
+    void wait();
+    [[nodiscard]] std::error_code error() const;
+
+private:
+    mutable std::mutex mutex_;
+    std::condition_variable done_;
+    bool set_ = false;
+    std::error_code error_;
+};
+
+class session_shell : public std::enable_shared_from_this<session_shell> {
+public:
+    session_shell(lock_backend where, session_options options);
+    ~session_shell();
+    session_shell(const session_shell&) = delete;
+    session_shell& operator=(const session_shell&) = delete;
+
+    // One sentence about the first bad option; empty when all are good.
+    [[nodiscard]] static std::string complaint(const session_options& options);
+
+    std::error_code open();
+    std::error_code close();
+    // Waits for callbacks that run or are due; for the destructor of the session.
+    void drain_callbacks();
+
+    [[nodiscard]] lease_state state() const { return view_->state(read_clocks()); }
+    [[nodiscard]] boot_clock::duration valid_for() const { return view_->valid_for(read_clocks()); }
+    [[nodiscard]] std::stop_token lost() const { return lost_.get_token(); }
+    [[nodiscard]] std::error_code why() const;
+    [[nodiscard]] std::string id() const;
+    [[nodiscard]] std::chrono::seconds ttl() const;
+
+    // For the locks of the session.
+    [[nodiscard]] std::error_code check() const { return where_.check(); }
+    [[nodiscard]] loop& on() const noexcept { return *where_.on; }
+    [[nodiscard]] const std::shared_ptr<session_core>& core() const noexcept { return core_; }
+    [[nodiscard]] callback_queue& callbacks() noexcept { return callbacks_; }
+    [[nodiscard]] std::chrono::milliseconds request_timeout() const noexcept {
+        return options_.request_timeout;
+    }
+
+private:
+    [[nodiscard]] static clocks read_clocks();
+    void ended(std::error_code why);
+    void opened(std::error_code error);
+
+    const lock_backend where_;
+    const session_options options_;
+    callback_queue callbacks_;
+    std::shared_ptr<session_core> core_;
+    std::shared_ptr<const lease_view> view_;
+    std::stop_source lost_;
+
+    mutable std::mutex mutex_;  // of what follows
+    std::error_code why_;
+    std::string id_;
+    std::chrono::seconds ttl_{0};
+};
+
+// How tests and the other kinds of locks reach inside.
+struct lock_access {
+    [[nodiscard]] static std::shared_ptr<session_shell> shell(const session& s) { return s.shell_; }
+    [[nodiscard]] static session wrap(std::shared_ptr<session_shell> shell) noexcept {
+        return session(std::move(shell));
+    }
+};
+
+}  // namespace trinco::detail
