@@ -13,12 +13,20 @@ constexpr auto later = [](const auto& a, const auto& b) {
 
 }  // namespace
 
-boot_clock::time_point node::now() { return world_.now_; }
+boot_clock::time_point node::now() {
+    return world_.now_;
+}
 
-std::uint64_t node::random() { return world_.rng_(); }
+std::uint64_t node::random() {
+    return world_.rng_();
+}
 
 void node::post(unique_function<void()> f) {
     if (alive_) world_.push(world_.now_, this, std::move(f));
+}
+
+void node::post_first(unique_function<void()> f) {
+    if (alive_) world_.push(world_.now_, this, std::move(f), true);
 }
 
 op node::at(detail::deadline when, unique_function<void()> f) {
@@ -26,9 +34,13 @@ op node::at(detail::deadline when, unique_function<void()> f) {
     return world_.canceller(world_.push(std::max(when, world_.now_), this, std::move(f)));
 }
 
-void node::pause_until(boot_clock::time_point when) noexcept { resumes_ = std::max(resumes_, when); }
+void node::pause_until(boot_clock::time_point when) noexcept {
+    resumes_ = std::max(resumes_, when);
+}
 
-bool node::paused() const noexcept { return resumes_ > world_.now_; }
+bool node::paused() const noexcept {
+    return resumes_ > world_.now_;
+}
 
 world::world(std::uint64_t seed)
     : rng_(seed), now_(std::chrono::hours(24)), self_(std::make_shared<world*>(this)) {}
@@ -41,19 +53,34 @@ bool world::chance(double p) {
     return static_cast<double>(rng_() >> 11) * 0x1.0p-53 < p;
 }
 
-std::uint64_t world::below(std::uint64_t n) { return n == 0 ? 0 : rng_() % n; }
+std::uint64_t world::below(std::uint64_t n) {
+    return n == 0 ? 0 : rng_() % n;
+}
 
 boot_clock::duration world::between(boot_clock::duration a, boot_clock::duration b) {
     if (b <= a) return a;
-    return a + boot_clock::duration(
-                   static_cast<std::int64_t>(below(static_cast<std::uint64_t>((b - a).count()) + 1)));
+    return a + boot_clock::duration(static_cast<std::int64_t>(
+                   below(static_cast<std::uint64_t>((b - a).count()) + 1)));
 }
 
 void world::schedule(boot_clock::duration after, unique_function<void()> f) {
     push(now_ + after, nullptr, std::move(f));
 }
 
-std::uint32_t world::push(boot_clock::time_point when, node* owner, unique_function<void()> f) {
+void world::mirror_clock(std::atomic<std::int64_t>& to) noexcept {
+    mirror_ = &to;
+    set_now(now_);
+}
+
+void world::set_now(boot_clock::time_point t) noexcept {
+    now_ = t;
+    if (mirror_ != nullptr) {
+        mirror_->store(t.time_since_epoch().count(), std::memory_order_relaxed);
+    }
+}
+
+std::uint32_t world::push(boot_clock::time_point when, node* owner, unique_function<void()> f,
+                          bool first) {
     std::uint32_t index;
     if (free_.empty()) {
         index = static_cast<std::uint32_t>(slots_.size());
@@ -62,7 +89,7 @@ std::uint32_t world::push(boot_clock::time_point when, node* owner, unique_funct
         index = free_.back();
         free_.pop_back();
     }
-    const auto order = next_order_++;
+    const auto order = first ? next_first_++ : next_order_++;
     slots_[index].f = std::move(f);
     slots_[index].owner = owner;
     slots_[index].order = order;
@@ -91,10 +118,10 @@ bool world::run_one(boot_clock::time_point end) {
     std::pop_heap(queue_.begin(), queue_.end(), later);
     item it = queue_.back();
     queue_.pop_back();
-    now_ = std::max(now_, it.when);
+    set_now(std::max(now_, it.when));
     node* owner = slots_[it.slot].owner;
     if (owner != nullptr && owner->alive_ && owner->resumes_ > now_) {
-        it.when = owner->resumes_;    // keeps its order among the events of that time
+        it.when = owner->resumes_;  // keeps its order among the events of that time
         queue_.push_back(it);
         std::push_heap(queue_.begin(), queue_.end(), later);
         return true;
@@ -110,8 +137,9 @@ bool world::run_one(boot_clock::time_point end) {
 }
 
 void world::run_until(boot_clock::time_point end) {
-    while (run_one(end)) {}
-    now_ = std::max(now_, end);
+    while (run_one(end)) {
+    }
+    set_now(std::max(now_, end));
 }
 
 bool world::run_all(std::size_t limit) {
@@ -122,7 +150,7 @@ bool world::run_all(std::size_t limit) {
 }
 
 void world::note(std::string_view line) {
-    constexpr std::uint64_t prime = 0x100000001b3ULL;    // FNV-1a, 64 bit
+    constexpr std::uint64_t prime = 0x100000001b3ULL;  // FNV-1a, 64 bit
     for (const char c : line) digest_ = (digest_ ^ static_cast<unsigned char>(c)) * prime;
     digest_ = (digest_ ^ '\n') * prime;
     if (keep_) history_.emplace_back(line);

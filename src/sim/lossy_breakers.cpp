@@ -1,0 +1,301 @@
+#include "sim/lossy_breakers.hpp"
+
+#include <algorithm>
+
+#include "trinco/error.hpp"
+
+namespace trinco::sim {
+
+using namespace std::chrono_literals;
+using detail::notice;
+
+namespace {
+
+constexpr boot_clock::duration heartbeat_every = 500ms;
+constexpr boot_clock::duration hole_patience = 200ms;  // as long as a retransmission may take
+constexpr std::int64_t year_2025_us = 1'735'689'600'000'000;
+
+}  // namespace
+
+// ---- the server ---------------------------------------------------------------------------------
+
+lossy_breaker_server::lossy_breaker_server(world& w, network& net, node& at)
+    : world_(w), net_(net), at_(at), clock_offset_us_(year_2025_us) {
+    memory_ = std::make_unique<detail::memory_breaker_server>([this] {
+        return detail::store_time(clock_offset_us_) +
+               std::chrono::duration_cast<detail::store_time>(world_.now().time_since_epoch());
+    });
+    listen();
+}
+
+lossy_breaker_server::~lossy_breaker_server() {
+    stop_listening();
+}
+
+void lossy_breaker_server::listen() {
+    listener_ = std::make_shared<detail::memory_breaker_server::listener>();
+    listener_->heard = [this](const notice& n) { publish(n); };
+    memory_->subscribe(at_, listener_);
+}
+
+void lossy_breaker_server::stop_listening() {
+    memory_->unsubscribe(*listener_);
+    listener_->ended = true;
+}
+
+void lossy_breaker_server::restart(rows from, boot_clock::duration clock_back) {
+    down_ = false;
+    ++life_;
+    clock_offset_us_ -= std::chrono::duration_cast<detail::store_time>(clock_back).count();
+    stop_listening();  // what the life before had not published yet is lost
+    memory_->restore(std::move(from));
+    listen();
+    for (auto& s : streams_) renew(*s);
+    net_.break_connections(at_);
+}
+
+void lossy_breaker_server::crash() {
+    down_ = true;
+    for (auto& s : streams_) renew(*s);
+    net_.break_connections(at_);
+}
+
+void lossy_breaker_server::start(rows from) {
+    restart(std::move(from));
+}
+
+void lossy_breaker_server::flush_all() {
+    memory_->clear();
+}
+
+void lossy_breaker_server::attach(lossy_breakers& client) {
+    streams_.push_back(std::make_unique<stream>());
+    streams_.back()->to = &client;
+    streams_.back()->connection = net_.connection(at_, client.client_);
+}
+
+void lossy_breaker_server::hang_up(lossy_breakers& client) {
+    std::erase_if(streams_, [&](const auto& s) { return s->to == &client; });
+}
+
+lossy_breaker_server::stream* lossy_breaker_server::stream_of(const lossy_breakers* client) {
+    const auto found = std::find_if(streams_.begin(), streams_.end(),
+                                    [&](const auto& s) { return s->to == client; });
+    return found == streams_.end() ? nullptr : found->get();
+}
+
+void lossy_breaker_server::renew(stream& s) {
+    s.last = 0;
+    s.acknowledged = 0;
+    s.heartbeat.cancel();
+}
+
+void lossy_breaker_server::publish(const notice& n) {
+    // The memory server's own word for restore(); here connections tell.
+    if (n.kind == notice::kind_t::new_server || n.kind == notice::kind_t::gap) return;
+    for (auto& s : streams_) {
+        const auto connection = net_.connection(at_, s->to->client_);
+        if (connection != s->connection) {  // broken by the network alone, and made anew
+            renew(*s);
+            s->connection = connection;
+        }
+        const bool quiet = s->last == s->acknowledged;
+        net_.send(at_, s->to->client_,
+                  [to = std::weak_ptr(s->to->self_), connection, number = ++s->last, n] {
+                      if (const auto alive = to.lock()) {
+                          (*alive)->arrived(connection, number, false, n);
+                      }
+                  });
+        if (quiet) {
+            auto& quiet_one = *s;
+            s->heartbeat = at_.after(heartbeat_every, [this, &quiet_one] { beat(quiet_one); });
+        }
+    }
+}
+
+// Repeated until the client has acknowledged it.
+void lossy_breaker_server::beat(stream& s) {
+    if (s.last == s.acknowledged) return;
+    net_.send(at_, s.to->client_,
+              [to = std::weak_ptr(s.to->self_), connection = s.connection, last = s.last] {
+                  if (const auto alive = to.lock()) {
+                      (*alive)->arrived(connection, last, true, {});
+                  }
+              });
+    s.heartbeat = at_.after(heartbeat_every, [this, &s] { beat(s); });
+}
+
+// ---- the client ---------------------------------------------------------------------------------
+
+template <class T>
+struct lossy_breakers::pending_call final : pending {
+    detail::completion<T> done;
+    void finish(std::error_code ec, T value) {
+        timer.cancel();
+        const auto f = std::make_shared<detail::completion<T>>(std::move(done));
+        done = nullptr;
+        if (*f) (*f)(ec, std::move(value));
+    }
+    void fail(std::error_code ec) override { finish(ec, T{}); }
+};
+
+lossy_breakers::lossy_breakers(network& net, node& client, lossy_breaker_server& server,
+                               detail::breaker_identity who)
+    : net_(net), client_(client), server_(server), who_(std::move(who)) {
+    known_life_ = server_.life_;
+    server_.attach(*this);
+    break_watch_ = net_.on_break(client_, server_.at_, [this] { broke(); });
+}
+
+lossy_breakers::~lossy_breakers() {
+    server_.hang_up(*this);
+}
+
+template <class T, class Serve>
+op lossy_breakers::call(detail::deadline by, detail::completion<T> done, Serve serve) {
+    const auto id = next_call_++;
+    const auto mine = std::make_shared<pending_call<T>>();
+    mine->done = std::move(done);
+    mine->connection = net_.connection(client_, server_.at_);
+    calls_.emplace(id, mine);
+    const auto finish = [alive = std::weak_ptr(self_), mine, id](std::error_code ec, T value) {
+        if (const auto self = alive.lock()) (*self)->calls_.erase(id);
+        mine->finish(ec, std::move(value));
+    };
+    if (server_.down_) {
+        mine->timer = client_.at(std::min(by, client_.now() + 1ms),
+                                 [finish] { finish(errc::unavailable, T{}); });
+    } else {
+        mine->timer = client_.at(by, [finish] { finish(errc::unknown_outcome, T{}); });
+        net_.send(client_, server_.at_,
+                  [&net = net_, &server = server_, &client = client_, serve, finish] {
+                      if (server.down_) return;
+                      net.send(server.at_, client,
+                               [finish, answer = serve(server)] { finish({}, answer); });
+                  });
+    }
+    return op([alive = std::weak_ptr(self_), mine, id] {
+        mine->done = nullptr;
+        mine->timer.cancel();
+        if (const auto self = alive.lock()) (*self)->calls_.erase(id);
+    });
+}
+
+op lossy_breakers::exchange(std::span<const detail::news> batch, detail::deadline by,
+                            detail::completion<std::vector<detail::verdict>> done) {
+    const auto sent = std::make_shared<const std::vector<detail::news>>(batch.begin(), batch.end());
+    return call<std::vector<detail::verdict>>(
+        by, std::move(done), [sent, who = who_](lossy_breaker_server& server) {
+            std::vector<detail::verdict> verdicts;
+            verdicts.reserve(sent->size());
+            for (const auto& n : *sent) verdicts.push_back(server.memory().exchange(who, n));
+            return verdicts;
+        });
+}
+
+op lossy_breakers::probe(const detail::probe_request& request, detail::deadline by,
+                         detail::completion<detail::probe_reply> done) {
+    return call<detail::probe_reply>(by, std::move(done),
+                                     [request, who = who_](lossy_breaker_server& server) {
+                                         return server.memory().probe(who, request);
+                                     });
+}
+
+op lossy_breakers::control(const detail::control_request& request, detail::deadline by,
+                           detail::completion<detail::view> done) {
+    struct answer {
+        std::error_code error;
+        detail::view after;
+    };
+    return call<answer>(
+        by,
+        [done = std::move(done)](std::error_code ec, const answer& a) mutable {
+            done(ec ? ec : a.error, a.after);
+        },
+        [request](lossy_breaker_server& server) {
+            answer a;
+            a.after = server.memory().control(request, a.error);
+            return a;
+        });
+}
+
+op lossy_breakers::inspect(std::string_view prefix, std::string_view from, std::size_t rows,
+                           detail::deadline by, detail::completion<detail::page> done) {
+    return call<detail::page>(
+        by, std::move(done),
+        [prefix = std::string(prefix), from = std::string(from), rows](
+            lossy_breaker_server& server) { return server.memory().inspect(prefix, from, rows); });
+}
+
+op lossy_breakers::subscribe(unique_function<void(const notice&)> on_notice) {
+    subscriber_ = std::make_shared<unique_function<void(const notice&)>>(std::move(on_notice));
+    return op([mine = subscriber_] { *mine = nullptr; });
+}
+
+op lossy_breakers::stop(detail::deadline by, detail::completion<int> done) {
+    return call<int>(by, std::move(done), [](lossy_breaker_server&) { return 0; });
+}
+
+void lossy_breakers::tell(const notice& n) {
+    const auto to = subscriber_;
+    if (to && *to) (*to)(n);
+}
+
+// The connection is gone: what was asked on it stays without an answer, and of notices the last ones may
+// be missing. With it the life of the server may be another.
+void lossy_breakers::broke() {
+    const auto now_on = net_.connection(client_, server_.at_);
+    std::vector<std::shared_ptr<pending>> lost;
+    std::erase_if(calls_, [&](const auto& c) {
+        if (c.second->connection == now_on) return false;
+        lost.push_back(c.second);
+        return true;
+    });
+    expected_ = 1;
+    highest_beat_ = 0;
+    held_.clear();
+    hole_timer_.cancel();
+    const bool other = std::exchange(known_life_, server_.life_) != server_.life_;
+    const auto alive = std::weak_ptr(self_);
+    tell({other ? notice::kind_t::new_server : notice::kind_t::gap, {}, {}});
+    for (const auto& p : lost) {
+        if (alive.expired()) return;
+        p->fail(errc::unknown_outcome);
+    }
+}
+
+void lossy_breakers::arrived(std::uint64_t connection, std::uint64_t number, bool beat,
+                             const notice& n) {
+    if (connection != net_.connection(client_, server_.at_)) return;
+    if (beat) {
+        highest_beat_ = std::max(highest_beat_, number);
+        net_.send(client_, server_.at_, [this_server = &server_, me = this, connection, number] {
+            auto* s = this_server->stream_of(me);
+            if (s != nullptr && s->connection == connection) {
+                s->acknowledged = std::max(s->acknowledged, number);
+            }
+        });
+    } else if (number >= expected_) {
+        held_.emplace(number, n);
+    }
+    const auto alive = std::weak_ptr(self_);
+    while (!held_.empty() && held_.begin()->first == expected_) {
+        const auto next = held_.extract(held_.begin()).mapped();
+        ++expected_;
+        tell(next);
+        if (alive.expired()) return;
+    }
+    if (held_.empty() && highest_beat_ < expected_) {
+        hole_timer_.cancel();
+    } else {
+        hole_timer_ = client_.after(hole_patience, [this] { give_up_on_holes(); });
+    }
+}
+
+void lossy_breakers::give_up_on_holes() {
+    expected_ = std::max(held_.empty() ? expected_ : held_.rbegin()->first + 1, highest_beat_ + 1);
+    held_.clear();
+    tell({notice::kind_t::gap, {}, {}});
+}
+
+}  // namespace trinco::sim
