@@ -1,0 +1,90 @@
+# The front door. `make help` lists what it does; every target sets up what is missing first.
+#
+# Variables: BUILD=debug uses another preset than release; ARGS='-R Window' is passed on to ctest,
+# or to the benchmarks; SHORT=1 leaves out the longer half of `make sanitize`.
+SHELL := /bin/bash
+BUILD ?= release
+JOBS ?= $(shell nproc)
+CTEST = ctest --output-on-failure --parallel $(JOBS) --no-tests=error
+
+.DEFAULT_GOAL := build
+.PHONY: build demo test servers bench sanitize mutants format install setup help test-debian13 \
+        clean packages
+
+## build library, program and tests into build/release (what `make` alone does)
+build: build/$(BUILD)/build.ninja
+	@cmake --build build/$(BUILD)
+
+## guard real HTTP calls with a breaker while a server hangs, fails and recovers
+demo: build/release/build.ninja
+	@cmake --build build/release --target guarded_http
+	@build/release/examples/guarded_http --demo
+
+## run all tests; ARGS='-R Window' picks some
+test: build
+	@$(CTEST) --test-dir build/$(BUILD) $(ARGS)
+
+## what tests need beyond packages: nothing, in this version
+servers:
+	@echo "no test of this version needs a server: its stores are memory: and simulated ones"
+
+## measure the breaker's hot path (nothing else should run meanwhile)
+bench: build/release/build.ninja
+	@cmake --build build/release --target benchmarks
+	@for program in build/release/bench/*_bench; do \
+	    echo "== $$program"; $$program $(ARGS) || exit 1; \
+	done
+
+# TSan of GCC 12 cannot place its memory where the kernel randomises addresses by over 28 bits.
+BITS := $(shell cat /proc/sys/vm/mmap_rnd_bits 2>/dev/null || echo 0)
+CALM := $(shell (($(BITS) > 28)) && echo setarch -R)
+
+## run the stress tests under TSan, and all tests under ASan and UBSan
+sanitize: build/tsan/build.ninja $(if $(SHORT),,build/asan/build.ninja)
+	@$(CALM) cmake --build build/tsan --target tests_stress
+	@$(CALM) $(CTEST) --test-dir build/tsan --label-regex '^stress$$' $(ARGS)
+ifndef SHORT
+	@cmake --build build/asan
+	@$(CTEST) --test-dir build/asan --label-exclude '^(packaging|tidy)$$' $(ARGS)
+endif
+
+## plant each known bug and see that a suite catches it
+mutants: build/mutants/build.ninja
+	@cmake --build build/mutants --target tests_mutants
+	@$(CTEST) --test-dir build/mutants --label-regex '^mutants$$' $(ARGS)
+
+## format all C++ files with clang-format 14
+format:
+	@scripts/format
+
+## install to /usr/local; DESTDIR=... and PREFIX=... as usual
+install: build
+	@cmake --install build/$(BUILD) --prefix $(or $(PREFIX),/usr/local)
+
+## install the packages that are missing (the other targets do it by themselves)
+setup: packages
+
+## the fresh-clone test in a new Debian 13 chroot (needs root)
+test-debian13:
+	@scripts/setup chroot
+	@scripts/chroot trixie -- make test
+
+## remove everything that was built
+clean:
+	@rm -rf build
+
+## this list
+help:
+	@awk '/^## / { text = substr($$0, 4); next } \
+	      text && /^[a-z0-9-]+:/ { sub(/:.*/, ""); printf "  make %-14s %s\n", $$0, text } \
+	      { text = "" }' Makefile
+
+# A preset is read only when its folder is configured; after that the build looks after itself.
+build/%/build.ninja: CMakePresets.json | packages
+	@mkdir -p build/$*
+	@cmake --preset $* >build/$*/configure.log 2>&1 || { cat build/$*/configure.log; exit 1; }
+	@touch $@
+
+# Asks dpkg only, unless something is missing.
+packages:
+	@scripts/setup

@@ -1,0 +1,9 @@
+// The codes with which the program ends. Shown by `trinco help exit-codes`.
+#pragma once
+
+namespace trinco::program {
+
+inline constexpr int exit_ok = 0;
+inline constexpr int exit_usage = 64;  // EX_USAGE of sysexits.h: the command line is wrong
+
+}  // namespace trinco::program

@@ -1,0 +1,15 @@
+# cmake -D test=... -D filter=... -D mutant=... -P run_mutant.cmake; see trinco_mutants.cmake.
+set(ENV{TRINCO_MUTANT} ${mutant})
+execute_process(COMMAND ${test} --gtest_filter=${filter} --gtest_brief=1
+                RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE output TIMEOUT 280)
+if(code STREQUAL "0")
+  message(FATAL_ERROR "the planted bug ${mutant} survived ${filter}")
+endif()
+if(NOT code STREQUAL "1")
+  message(FATAL_ERROR "with ${mutant} the test ended by ${code}, not by an assertion:\n${output}")
+endif()
+string(REGEX MATCH "[^\n]*seed[^\n]*" line "${output}")
+if(line STREQUAL "")
+  message(FATAL_ERROR "${mutant} was caught, but no seed was printed:\n${output}")
+endif()
+message(STATUS "${mutant} caught: ${line}")

@@ -1,0 +1,17 @@
+# trinco_mutant_test(lock_sim_test "LockSim.*" lock_debts_ignored): a test of label `mutants` that
+# runs the test executable with one planted bug alive and passes only when a seed catches it. In a
+# build without TRINCO_MUTANTS it adds nothing, since the bugs are not compiled in.
+#
+# The executable is run under its own time limit; it must fail by an assertion (exit code 1, not a
+# crash and not the limit) and print a line with "seed", which is shown.
+function(trinco_mutant_test test_binary filter mutant)
+  if(NOT TRINCO_MUTANTS)
+    return()
+  endif()
+  add_test(NAME mutants.${test_binary}.${mutant}
+           COMMAND ${CMAKE_COMMAND}
+             -D test=$<TARGET_FILE:${test_binary}> -D filter=${filter} -D mutant=${mutant}
+             -P ${PROJECT_SOURCE_DIR}/cmake/run_mutant.cmake)
+  trinco_add_to_group(tests_mutants ${test_binary})
+  set_tests_properties(mutants.${test_binary}.${mutant} PROPERTIES LABELS mutants TIMEOUT 300)
+endfunction()
