@@ -36,7 +36,9 @@
 //
 // Threads      Every member from any thread, except that moving and destroying exclude others.
 // Ownership    Keeps its session's lease alive in no way: when the session is closed, it is lost.
-// Callbacks    As of the session: on its thread, in order, outside our locks.
+//              One that was moved from may only be destroyed or assigned to.
+// Callbacks    As of the session: on its thread, in order, outside our locks. So are the tokens of
+//              lost(), which wait for no callback; what is registered on them must be quick.
 // Names        1-200 of [A-Za-z0-9._/-]: segments separated by '/', none of them empty or "..", no
 //              '/' at the end.
 // Errors       lock_error, and twins with std::error_code: invalid (name), would_deadlock,
@@ -64,6 +66,25 @@ namespace trinco {
 
 namespace detail {
 class mutex_shell;
+
+// In nanoseconds, rounded up; what does not fit is as long as fits, what is not above zero is zero.
+template <class Rep, class Period>
+[[nodiscard]] std::chrono::nanoseconds saturated(const std::chrono::duration<Rep, Period>& d) {
+    const std::chrono::duration<double> about(d);
+    if (!(about.count() > 0)) return {};
+    if (about >= std::chrono::hours(24 * 365 * 290)) return std::chrono::nanoseconds::max();
+    return std::chrono::ceil<std::chrono::nanoseconds>(d);
+}
+template <class Clock, class Duration>
+[[nodiscard]] std::chrono::nanoseconds time_to(const std::chrono::time_point<Clock, Duration>& t) {
+    using about = std::chrono::duration<double>;
+    const auto now = Clock::now();
+    // Neither a comparison nor a difference of two time points is safe at the ends of their range.
+    const auto left = about(t.time_since_epoch()) - about(now.time_since_epoch());
+    if (left >= std::chrono::hours(24 * 365 * 200)) return std::chrono::nanoseconds::max();
+    if (left <= -std::chrono::hours(1)) return {};
+    return saturated(t - now);
+}
 }  // namespace detail
 
 class mutex {
@@ -71,7 +92,9 @@ public:
     // Asks the store nothing. `info` is shown to operators beside the lock; at most 4 KiB; empty
     // means the session's label. Throws lock_error invalid.
     mutex(session& on, std::string_view name, std::string_view info = {});
-    // Gives up a wait under way elsewhere, and unlocks.
+    // Gives up an async_lock under way, whose callback is still called (canceled), perhaps after
+    // this; and unlocks. What was set by on_loss is not called afterwards: a call under way is
+    // waited for, at most 5 s, unless it is the caller.
     ~mutex();
     mutex(mutex&&) noexcept;
     mutex& operator=(mutex&&) noexcept;
@@ -89,24 +112,25 @@ public:
     [[nodiscard]] bool try_lock(std::error_code& error);
 
     // Waits at most that long. False (not_acquired in the twin) when the time is over; unavailable
-    // when the store could not be asked until then. A duration not above zero is try_lock.
+    // when requests to the store failed until then. A duration not above zero is try_lock; one of
+    // centuries is as good as lock().
     template <class Rep, class Period>
     [[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period>& d) {
-        return wait_for(std::chrono::ceil<std::chrono::nanoseconds>(d));
+        return wait_for(detail::saturated(d));
     }
     template <class Rep, class Period>
     [[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period>& d,
                                     std::error_code& error) {
-        return wait_for(std::chrono::ceil<std::chrono::nanoseconds>(d), error);
+        return wait_for(detail::saturated(d), error);
     }
     template <class Clock, class Duration>
     [[nodiscard]] bool try_lock_until(const std::chrono::time_point<Clock, Duration>& t) {
-        return try_lock_for(t - Clock::now());
+        return wait_for(detail::time_to(t));
     }
     template <class Clock, class Duration>
     [[nodiscard]] bool try_lock_until(const std::chrono::time_point<Clock, Duration>& t,
                                       std::error_code& error) {
-        return try_lock_for(t - Clock::now(), error);
+        return wait_for(detail::time_to(t), error);
     }
 
     // Begins to wait and returns; done is called once, on the session's thread of callbacks, with
@@ -129,10 +153,11 @@ public:
     // refuse a token lower than the highest it has seen. Zero before the first grant, and it keeps
     // the last one after unlocking.
     [[nodiscard]] std::uint64_t fencing_token() const;
-    // Of the grant held now: requested when it is lost or an operator asks for it. Empty
-    // (stop_possible() is false) when nothing is held.
+    // Of the grant held now: requested when it is lost or an operator asks for it. After a loss it
+    // stays the same until unlock or the next grant; empty (stop_possible() is false) otherwise.
     [[nodiscard]] std::stop_token lost() const;
-    // Called at each loss, from the next grant on; empty: no longer.
+    // Called at each loss, after its token was requested; empty: no longer. Replaces the one set
+    // before, which is not called afterwards: a call under way is waited for as by the destructor.
     void on_loss(std::function<void(std::error_code)> f);
     [[nodiscard]] const std::string& name() const noexcept;
 

@@ -33,6 +33,11 @@
 // Loss         Told once, as a std::stop_token and as a callback. Loss by the deadline comes in
 //              time, as said above. A lease that is revoked at the store is learnt of after the
 //              fact, within a round trip when a lock of it is watched, else at the next renewal.
+//              At a loss first state() and held() change, then the tokens of all locks are
+//              requested, on a thread that does nothing else, and beside it the callbacks run. A
+//              slow callback so never delays a token. What a std::stop_callback does runs inside
+//              the request, where it may delay the tokens of other locks: let it set a flag, close
+//              a socket, wake somebody, and not wait for anything.
 // Nesting      One session holds many locks for many threads. A caller that waits for one lock
 //              while it holds another can deadlock with one that nests them the other way round;
 //              the store does not detect it. Take locks in one order everywhere, or give the inner
@@ -43,11 +48,13 @@
 // Ownership    Locks keep what they need alive: a session may be destroyed before its mutexes,
 //              which are then lost. It keeps the store open.
 // Callbacks    Ours never run under a lock of ours, and one after another, in order, on one thread
-//              of the session, which is made for the first of them. A slow one delays the next,
-//              never a renewal. They must not throw (std::terminate).
+//              of the session, which is made for the first of them. They may call anything, also
+//              what waits. A slow one delays the next, never a renewal or a token. They must not
+//              throw (std::terminate). When the system refuses that thread they run on the one that
+//              renews, where waiting for a lock is refused (would_deadlock).
 // Closing      The destructor closes: it ends the lease, which frees all its locks at once, and
-//              waits at most request_timeout for the answer, and at most 5 s for a callback that
-//              runs.
+//              waits at most request_timeout for the answer, and at most 5 s for callbacks that
+//              run or are due; not when one of them calls it.
 // fork         In a child everything says errc::forked, and destroying it there is harmless.
 // Errors       lock_error, a std::system_error whose what() is one sentence; every throwing member
 //              has a twin that sets a std::error_code.
@@ -115,7 +122,7 @@ public:
     // How long it may believe yet, whatever happens; zero when lost, and while the clocks are in
     // doubt. Valid at the moment of the call.
     [[nodiscard]] std::chrono::nanoseconds valid_for() const;
-    // Requested when the session ends, in any way.
+    // Requested when the session ends, in any way; see Loss.
     [[nodiscard]] std::stop_token lost() const;
     // Why it ended: lost, shut_down (closed), or what opening failed with. None while it lives.
     [[nodiscard]] std::error_code why() const;

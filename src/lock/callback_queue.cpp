@@ -6,7 +6,6 @@
 #include <csignal>
 #include <deque>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -36,6 +35,9 @@ private:
 }  // namespace
 
 struct callback_queue::state {
+    explicit state(const char* name) : thread_name(name) {}
+
+    const char* const thread_name;
     std::mutex m;
     std::condition_variable work;
     std::condition_variable idle;
@@ -46,7 +48,7 @@ struct callback_queue::state {
     bool closing = false;
 
     void run() noexcept {
-        pthread_setname_np(pthread_self(), "trinco-calls");
+        pthread_setname_np(pthread_self(), thread_name);
         std::unique_lock hold(m);
         thread = std::this_thread::get_id();
         for (;;) {
@@ -67,7 +69,8 @@ struct callback_queue::state {
     }
 };
 
-callback_queue::callback_queue() : state_(std::make_shared<state>()) {}
+callback_queue::callback_queue(const char* thread_name)
+    : state_(std::make_shared<state>(thread_name)) {}
 
 callback_queue::~callback_queue() {
     const std::lock_guard hold(state_->m);
@@ -85,7 +88,7 @@ void callback_queue::post(unique_function<void()> f) {
     try {
         const all_signals_blocked quiet;
         std::thread([s = state_] { s->run(); }).detach();
-    } catch (const std::system_error&) {
+    } catch (...) {  // no thread, or no memory for one
         state_->running = false;
         auto here = std::move(state_->queue.back());
         state_->queue.pop_back();
@@ -94,11 +97,11 @@ void callback_queue::post(unique_function<void()> f) {
     }
 }
 
-bool callback_queue::drain(std::chrono::milliseconds bound) {
+bool callback_queue::drain_until(std::chrono::steady_clock::time_point by) {
     std::unique_lock hold(state_->m);
     if (state_->thread == std::this_thread::get_id()) return false;
-    return state_->idle.wait_for(hold, bound,
-                                 [&] { return state_->queue.empty() && !state_->busy; });
+    return state_->idle.wait_until(hold, by,
+                                   [&] { return state_->queue.empty() && !state_->busy; });
 }
 
 }  // namespace trinco::detail

@@ -40,7 +40,10 @@ void lock_claim::acquire(lock_request what, completion<grant> done) {
     const auto here = std::weak_ptr<int>(attempt_);
     if (what_.by) {
         limit_ = session_->on().at(*what_.by, [this] {
-            fail(trouble_ ? make_error_code(errc::unavailable) : errc::not_acquired);
+            // A short wait may end before the store can answer, and that is no fault of the store;
+            // a try that has no answer does not know that the lock is taken.
+            const bool unanswered = what_.only_if_free && phase_ != phase::waiting;
+            fail(trouble_ || unanswered ? errc::unavailable : errc::not_acquired);
         });
     }
     std::vector<std::string> names;

@@ -13,6 +13,7 @@ using namespace std::chrono_literals;
 // waited for.
 constexpr auto grace = 20ms;
 constexpr auto slack = 500ms;
+constexpr auto callback_bound = 5s;
 constexpr std::chrono::nanoseconds longest_wait = 24h * 365 * 100;
 
 }  // namespace
@@ -24,14 +25,15 @@ mutex_shell::mutex_shell(std::shared_ptr<session_shell> session, std::vector<par
 mutex_shell::begun mutex_shell::begin(lock_request what, callback done) {
     what.parts = parts_;
     what.info = info_;
+    auto w = std::make_shared<waiter>();
+    w->done = std::move(done);
     const std::lock_guard hold(mutex_);
-    if (held_ || waiter_) return {errc::would_deadlock, nullptr};
-    waiter_ = std::make_shared<waiter>();
-    waiter_->done = std::move(done);
-    session_->on().post([self = shared_from_this(), w = waiter_, what = std::move(what)]() mutable {
+    if (held_ || waiter_) return {errc::would_deadlock, std::move(w)};
+    session_->on().post([self = shared_from_this(), w, what = std::move(what)]() mutable {
         self->start(w, std::move(what));
     });
-    return {{}, waiter_};
+    waiter_ = w;
+    return {{}, std::move(w)};
 }
 
 void mutex_shell::start(const std::shared_ptr<waiter>& w, lock_request what) {
@@ -59,7 +61,7 @@ void mutex_shell::answered(const std::shared_ptr<waiter>& w, std::error_code err
             held_ = true;
             token_ = g.tokens.front();
             loss_.clear();
-            lost_.emplace();
+            lost_ = w->lost;
         }
     }
     tell(w, error);
@@ -67,22 +69,24 @@ void mutex_shell::answered(const std::shared_ptr<waiter>& w, std::error_code err
 
 void mutex_shell::tell(const std::shared_ptr<waiter>& w, std::error_code error) {
     if (!w->answer.set(error) || !w->done) return;
-    session_->callbacks().post([w, error] { w->done(error); });
+    // It goes with the call: what it owns, such as this lock, must not end on the loop's thread.
+    session_->callbacks().post([done = std::exchange(w->done, nullptr), error] { done(error); });
 }
 
 void mutex_shell::give_up(const std::shared_ptr<waiter>& w, std::error_code why) {
     {
         const std::lock_guard hold(mutex_);
         if (waiter_ != w || !w) return;
-        waiter_.reset();
         session_->on().post([self = shared_from_this()] {
             if (self->claim_) self->claim_->abandon();
         });
+        waiter_.reset();
     }
     tell(w, why);
 }
 
 std::error_code mutex_shell::lock(std::stop_token stop) {
+    if (session_->on_loop_thread()) return errc::would_deadlock;
     const auto [error, w] = begin({}, nullptr);
     if (error) return error;
     const std::stop_callback on_stop(std::move(stop),
@@ -92,6 +96,7 @@ std::error_code mutex_shell::lock(std::stop_token stop) {
 }
 
 std::error_code mutex_shell::try_lock() {
+    if (session_->on_loop_thread()) return errc::would_deadlock;
     lock_request what;
     what.only_if_free = true;
     what.by = boot_clock::now() + session_->request_timeout();
@@ -105,6 +110,7 @@ std::error_code mutex_shell::try_lock() {
 
 std::error_code mutex_shell::try_lock_for(std::chrono::nanoseconds d) {
     if (d <= 0ns) return try_lock();
+    if (session_->on_loop_thread()) return errc::would_deadlock;
     d = std::min(d, longest_wait);
     lock_request what;
     what.by = boot_clock::now() + d;
@@ -117,8 +123,8 @@ std::error_code mutex_shell::try_lock_for(std::chrono::nanoseconds d) {
 }
 
 void mutex_shell::async_lock(callback done) {
-    const auto error = begin({}, done).error;
-    if (error) session_->callbacks().post([done = std::move(done), error] { done(error); });
+    const auto [error, w] = begin({}, std::move(done));
+    if (error) tell(w, error);
 }
 
 void mutex_shell::cancel() {
@@ -135,12 +141,13 @@ std::error_code mutex_shell::unlock() {
     {
         const std::lock_guard hold(mutex_);
         if (!held_) return loss_ ? std::exchange(loss_, {}) : make_error_code(errc::not_held);
-        held_ = false;
-        lost_.reset();
         session_->on().post([self = shared_from_this(), answer] {
             self->claim_->release([answer](std::error_code error) { answer->set(error); });
         });
+        held_ = false;
+        lost_.reset();
     }
+    if (session_->on_loop_thread()) return errc::unknown_outcome;
     if (!answer->wait_until(std::chrono::steady_clock::now() + session_->request_timeout() +
                             slack)) {
         answer->set(errc::unknown_outcome);
@@ -157,22 +164,33 @@ void mutex_shell::retire() {
 }
 
 void mutex_shell::lost(std::error_code why) {
-    std::optional<std::stop_source> source;
-    callback f;
+    std::stop_source token(std::nostopstate);
     {
         const std::lock_guard hold(mutex_);
         if (!held_) return;
-        source = lost_;
-        f = on_loss_;
+        token = *lost_;
         if (why != errc::evicted) {
             held_ = false;
             loss_ = why;
         }
     }
-    session_->callbacks().post([source = std::move(source), f = std::move(f), why]() mutable {
-        source->request_stop();
-        if (f) f(why);
-    });
+    session_->tell_loss(std::move(token),
+                        [self = shared_from_this(), why] { self->call_on_loss(why); });
+}
+
+void mutex_shell::call_on_loss(std::error_code why) {
+    std::shared_ptr<const callback> f;
+    {
+        const std::lock_guard hold(mutex_);
+        if (!on_loss_) return;
+        f = on_loss_;
+        calling_ = std::this_thread::get_id();
+    }
+    (*f)(why);
+    f.reset();
+    const std::lock_guard hold(mutex_);
+    calling_ = {};
+    called_.notify_all();
 }
 
 bool mutex_shell::held() const {
@@ -196,8 +214,11 @@ std::stop_token mutex_shell::lost() const {
 }
 
 void mutex_shell::on_loss(callback f) {
-    const std::lock_guard hold(mutex_);
-    on_loss_ = std::move(f);
+    auto next = f ? std::make_shared<const callback>(std::move(f)) : nullptr;
+    std::unique_lock hold(mutex_);
+    on_loss_.swap(next);
+    if (calling_ == std::this_thread::get_id() || session_->on_loop_thread()) return;
+    called_.wait_for(hold, callback_bound, [&] { return calling_ == std::thread::id(); });
 }
 
 }  // namespace trinco::detail

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -15,6 +16,7 @@
 #include <stop_token>
 #include <string>
 #include <system_error>
+#include <thread>
 
 #include "lock/lock_claim.hpp"
 #include "lock/session_shell.hpp"
@@ -45,16 +47,20 @@ public:
     [[nodiscard]] std::chrono::nanoseconds valid_for() const;
     [[nodiscard]] std::uint64_t token() const;
     [[nodiscard]] std::stop_token lost() const;
+    // Afterwards the one before is not called any more; waits for its call under way, at most 5 s
+    // and never for itself.
     void on_loss(callback f);
 
 private:
     // One wait, of a thread or of a callback.
     struct waiter {
         awaited answer;
-        callback done;  // instead of a thread
+        callback done;          // instead of a thread
+        std::stop_source lost;  // of the grant it may get: made where running out of memory can
+                                // still be told
     };
     struct begun {
-        std::error_code error;
+        std::error_code error;  // then nothing is under way, and the waiter not told
         std::shared_ptr<waiter> wait;
     };
 
@@ -65,6 +71,7 @@ private:
     void give_up(const std::shared_ptr<waiter>& w, std::error_code why);
     void tell(const std::shared_ptr<waiter>& w, std::error_code error);
     void lost(std::error_code why);
+    void call_on_loss(std::error_code why);
 
     const std::shared_ptr<session_shell> session_;
     const std::vector<part> parts_;
@@ -78,7 +85,9 @@ private:
     std::uint64_t token_ = 0;
     std::error_code loss_;  // how the latest grant was lost, if it was
     std::optional<std::stop_source> lost_;
-    callback on_loss_;
+    std::shared_ptr<const callback> on_loss_;
+    std::thread::id calling_;  // who is in it
+    std::condition_variable called_;
 };
 
 }  // namespace trinco::detail

@@ -164,8 +164,21 @@ void session_core::note(claim_id id, claim_event e) {
     if (at == accounts_.end()) return;
     change(at->second, e);
     const auto state = at->second.life.state();
-    if (state == claim_state::gone) accounts_.erase(at);
-    if (state == claim_state::debt) at->second.holder = nullptr;
+    if (state == claim_state::gone) {
+        erase(at);
+    } else if (state == claim_state::debt) {
+        disown(at);
+    }
+}
+
+void session_core::disown(account_map::iterator at) {
+    at->second.holder = nullptr;
+    unwanted_.insert(at->first);
+}
+
+void session_core::erase(account_map::iterator at) {
+    unwanted_.erase(at->first);
+    accounts_.erase(at);
 }
 
 void session_core::abandon(claim_id id, told done) {
@@ -175,7 +188,7 @@ void session_core::abandon(claim_id id, told done) {
         return;
     }
     auto& a = at->second;
-    a.holder = nullptr;
+    disown(at);
     change(a, claim_event::abandoned);
     if (done) a.waiting.push_back(std::move(done));
     send_leave(id);
@@ -199,7 +212,7 @@ void session_core::leave_answered(claim_id id, std::error_code error) {
     auto waiting = std::exchange(a.waiting, {});
     change(a, error ? claim_event::unsettled : claim_event::left);
     if (a.life.state() == claim_state::gone) {
-        accounts_.erase(at);
+        erase(at);
     } else if (error) {
         const auto wait = leave_waits.wait(a.attempts++, on_.random());
         a.retry = on_.after(wait, [this, id] { send_leave(id); });
@@ -219,25 +232,16 @@ struct session_core::settling {
 void session_core::settle(const std::vector<std::string>& names, unique_function<void()> done) {
     const auto all = std::make_shared<settling>(std::move(done));
     on_.post([all] {});  // never inside the call
-    std::vector<claim_id> unwanted;
-    for (auto& [id, a] : accounts_) {
+    for (const auto id : unwanted_) {
+        auto& a = accounts_.at(id);
         const bool named = std::any_of(a.names.begin(), a.names.end(), [&](const auto& n) {
             return std::find(names.begin(), names.end(), n) != names.end();
         });
-        if (a.holder != nullptr || !named) continue;
+        if (!named) continue;
         a.waiting.push_back([all](std::error_code) {});
-        unwanted.push_back(id);
-    }
-    for (const auto id : unwanted) {
-        accounts_.at(id).asking = false;  // one under way may be lost already: ask anew
+        a.asking = false;  // one under way may be lost already: ask anew
         send_leave(id);
     }
-}
-
-std::size_t session_core::debts() const {
-    return static_cast<std::size_t>(
-        std::count_if(accounts_.begin(), accounts_.end(),
-                      [](const auto& one) { return one.second.holder == nullptr; }));
 }
 
 void session_core::read_account() {
@@ -248,16 +252,18 @@ void session_core::read_account() {
                             [this, asked](std::error_code error, std::vector<claim_id> listed) {
                                 reading_ = false;
                                 if (error == errc::lost) lease_gone();
-                                if (!error) reconcile(asked, listed);
+                                if (!error) reconcile(asked, std::move(listed));
                             });
 }
 
-void session_core::reconcile(std::uint64_t asked, const std::vector<claim_id>& listed) {
+void session_core::reconcile(std::uint64_t asked, std::vector<claim_id> listed) {
+    std::sort(listed.begin(), listed.end());
     if (!TRINCO_MUTANT("lock_debts_ignored")) {
         for (const auto id : listed) {
             auto [at, unknown] = accounts_.try_emplace(id);
             auto& a = at->second;
             if (a.holder != nullptr) continue;
+            disown(at);
             change(a, unknown ? claim_event::abandoned : claim_event::listed);
             next_claim_ = std::max(next_claim_, id.n + 1);
             send_leave(id);
@@ -300,9 +306,12 @@ void session_core::end(std::error_code why, deadline revoke_by) {
     listing_.cancel();
     renewals_.clear();
     auto accounts = std::exchange(accounts_, {});
+    unwanted_.clear();
     // What still hangs on the lease goes with it; when this is lost, the lease ends by itself.
+    revoking_ = true;
     request_ = store_.revoke(lease_, revoke_by, [this](std::error_code error, int) {
-        if (auto f = std::exchange(closed_, nullptr)) f(error);
+        revoking_ = false;
+        for (auto& f : std::exchange(closed_, {})) f(error);
     });
     const auto alive = std::weak_ptr<session_core*>(self_);
     for (auto& [id, a] : accounts) {
@@ -314,9 +323,9 @@ void session_core::end(std::error_code why, deadline revoke_by) {
 }
 
 void session_core::close(deadline by, told done) {
-    if (open_now()) {
-        closed_ = std::move(done);
-        end(errc::shut_down, by);
+    if (open_now() || revoking_) {
+        closed_.push_back(std::move(done));
+        if (open_now()) end(errc::shut_down, by);
         return;
     }
     if (!ended_) ended_ = errc::shut_down;  // an opening under way is given up

@@ -18,6 +18,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -76,7 +77,8 @@ public:
     // Opens the lease; repeated, with growing waits, until the deadline while the store cannot be
     // reached. Once. An answer that was lost leaves a lease that ends by itself.
     void open(deadline by, told done);
-    // Ends the lease and with it every claim; done with the store's answer, by the deadline.
+    // Ends the lease and with it every claim; done with the store's answer, by the deadline. When it
+    // is being ended already, with that answer, within the request timeout.
     void close(deadline by, told done);
     // Called once when the session ends, after its holders were told; also by close (shut_down).
     void when_lost(told f) { when_lost_ = std::move(f); }
@@ -114,7 +116,7 @@ public:
     void settle(const std::vector<std::string>& names, unique_function<void()> done);
 
     // Claims that nobody wants and that may still be there.
-    [[nodiscard]] std::size_t debts() const;
+    [[nodiscard]] std::size_t debts() const noexcept { return unwanted_.size(); }
 
 private:
     struct account {
@@ -128,6 +130,7 @@ private:
         op retry;
         std::vector<told> waiting;  // for the answer to the leave under way
     };
+    using account_map = std::map<claim_id, account>;
     struct settling;
 
     void try_open(deadline by, std::uint32_t attempt, told done);
@@ -136,12 +139,14 @@ private:
     void send_renewal(clocks now);
     void renewed(clocks sent, std::chrono::seconds ttl);
     void read_account();
-    void reconcile(std::uint64_t asked, const std::vector<claim_id>& listed);
+    void reconcile(std::uint64_t asked, std::vector<claim_id> listed);
     void reconcile_unlisted(std::uint64_t asked, const std::vector<claim_id>& listed);
     void tell_renewed();
     void send_leave(claim_id id);
     void leave_answered(claim_id id, std::error_code error);
     void change(account& a, claim_event e);
+    void disown(account_map::iterator at);
+    void erase(account_map::iterator at);
     void end(std::error_code why, deadline revoke_by);
     [[nodiscard]] bool open_now() const noexcept { return machine_.has_value() && !ended_; }
 
@@ -154,9 +159,11 @@ private:
     const std::shared_ptr<lease_view> view_ = std::make_shared<lease_view>();
     std::error_code ended_;
     told when_lost_;
-    told closed_;
+    bool revoking_ = false;
+    std::vector<told> closed_;  // who waits for that
 
-    std::map<claim_id, account> accounts_;
+    account_map accounts_;
+    std::set<claim_id> unwanted_;  // those without a holder
     std::uint64_t next_claim_ = 1;
     std::uint64_t readings_ = 0;  // of the store's list, counted when asked
     bool reading_ = false;

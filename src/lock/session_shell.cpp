@@ -137,14 +137,26 @@ void session_shell::ended(std::error_code why) {
         const std::lock_guard hold(mutex_);
         why_ = why;
     }
-    callbacks_.post([self = shared_from_this(), why] {
-        self->lost_.request_stop();
-        if (why != errc::shut_down && self->options_.on_lost) self->options_.on_lost(why);
+    // It goes with the call, so that what it owns ends on the user's side, too.
+    auto f = std::exchange(options_.on_lost, nullptr);
+    if (!f) return tell_loss(lost_, nullptr);
+    tell_loss(lost_, [f = std::move(f), why] {
+        if (why != errc::shut_down) f(why);
+    });
+}
+
+// Whichever thread comes first requests the token: one of them may be in a callback that waits.
+void session_shell::tell_loss(std::stop_source token, unique_function<void()> f) {
+    losses_.post([token]() mutable { token.request_stop(); });
+    callbacks_.post([token = std::move(token), f = std::move(f)]() mutable {
+        token.request_stop();
+        if (f) f();
     });
 }
 
 std::error_code session_shell::close() {
     const auto answer = std::make_shared<awaited>();
+    if (on_loop_thread()) answer->set(errc::unknown_outcome);
     where_.on->post([self = shared_from_this(), answer] {
         self->core_->close(self->on().now() + self->options_.request_timeout,
                            [answer](std::error_code error) { answer->set(error); });
@@ -156,7 +168,10 @@ std::error_code session_shell::close() {
 }
 
 void session_shell::drain_callbacks() {
-    callbacks_.drain(callbacks_bound);
+    if (on_loop_thread()) return;
+    const auto by = std::chrono::steady_clock::now() + callbacks_bound;
+    losses_.drain_until(by);
+    callbacks_.drain_until(by);
 }
 
 std::error_code session_shell::why() const {

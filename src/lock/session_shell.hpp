@@ -59,7 +59,7 @@ public:
 
     std::error_code open();
     std::error_code close();
-    // Waits for callbacks that run or are due; for the destructor of the session.
+    // Waits for callbacks that run or are due, in bounded time; for the destructor of the session.
     void drain_callbacks();
 
     [[nodiscard]] lease_state state() const { return view_->state(read_clocks()); }
@@ -73,6 +73,11 @@ public:
     [[nodiscard]] std::error_code check() const { return where_.check(); }
     [[nodiscard]] loop& on() const noexcept { return *where_.on; }
     [[nodiscard]] const std::shared_ptr<session_core>& core() const noexcept { return core_; }
+    // Whether the caller is the loop's thread, which must not wait for itself.
+    [[nodiscard]] bool on_loop_thread() const { return where_.on_thread(); }
+    // Tells of a loss: requests the token, and calls f, in the order of the losses. The token waits
+    // for no f of anybody, and is requested before its own f is called. f may be empty.
+    void tell_loss(std::stop_source token, unique_function<void()> f);
     [[nodiscard]] callback_queue& callbacks() noexcept { return callbacks_; }
     [[nodiscard]] std::chrono::milliseconds request_timeout() const noexcept {
         return options_.request_timeout;
@@ -84,8 +89,9 @@ private:
     void opened(std::error_code error);
 
     const lock_backend where_;
-    const session_options options_;
-    callback_queue callbacks_;
+    session_options options_;  // on_lost is the loop's, the rest constant
+    callback_queue losses_{"trinco-losses"};
+    callback_queue callbacks_{"trinco-calls"};
     std::shared_ptr<session_core> core_;
     std::shared_ptr<const lease_view> view_;
     std::stop_source lost_;

@@ -35,6 +35,15 @@ TEST(LockLease, TheMarginIsATwentiethButAtLeastAQuarterSecond) {
     EXPECT_EQ(lease_timing::margin(100s), 5s);
 }
 
+TEST(LockLease, AGrantBeyondReasonIsNotBelieved) {
+    lease_machine m(at(0s), at(0s), std::chrono::seconds::max());
+    EXPECT_EQ(m.ttl(), lease_timing::longest_ttl);
+    EXPECT_EQ(m.deadline_at(), at(1'440min * 19 / 20).boot);
+    m.renewed(at(1s), at(1s), std::chrono::seconds::max());
+    EXPECT_EQ(m.deadline_at(), at(1'440min * 19 / 20 + 1s).boot);
+    EXPECT_EQ(lease_machine(at(0s), at(0s), -1s).state(at(0s)), lease_state::lost);
+}
+
 TEST(LockLease, GoesFromHeldOverUncertainToLost) {
     lease_machine m(at(0s), at(0s), 15s);
     EXPECT_EQ(m.observe(at(7'499ms)), lease_state::held);

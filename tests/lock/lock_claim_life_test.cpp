@@ -97,6 +97,21 @@ TEST_F(LockClaimLife, AStoreThatCannotBeAskedIsNotALockThatIsTaken) {
     EXPECT_EQ(t.answer, errc::unavailable);
 }
 
+TEST_F(LockClaimLife, ATryWithoutAnswerIsNotALockThatIsTakenAndAShortWaitIsNoFault) {
+    for (const bool only_if_free : {false, true}) {
+        lock_claim a(first_);
+        told t;
+        net_.clog(server_, one_, world_.now() + 1s);
+        auto what = exclusive("n", only_if_free);
+        what.by = world_.now() + 100ms;  // while the first request is under way
+        acquire(a, t, what);
+        world_.run_for(100ms);
+        EXPECT_EQ(t.answer, only_if_free ? errc::unavailable : errc::not_acquired);
+        world_.run_for(5s);
+        EXPECT_TRUE(locks_->rows().empty());
+    }
+}
+
 TEST_F(LockClaimLife, ABrokenConnectionDelaysAWaitAndNoMore) {
     lock_claim a(first_), b(second_);
     told ta, tb;

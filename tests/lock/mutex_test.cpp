@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cmath>
 #include <deque>
 #include <future>
 #include <mutex>
@@ -91,6 +92,38 @@ TEST_F(Mutex, TimedWaitsEndInTime) {
     EXPECT_LT(took, 5s);
     a.unlock();
     EXPECT_TRUE(b.try_lock_for(10s)) << "what was given up stood in the way";
+}
+
+TEST_F(Mutex, TimesAtTheEndOfTheirRangeDoNotOverflow) {
+    using hours = std::chrono::hours;
+    using in_hours = std::chrono::time_point<std::chrono::system_clock, hours>;
+    trinco::mutex a(one_, "n");
+    a.lock();
+    trinco::mutex b(two_, "n");
+    EXPECT_FALSE(b.try_lock_for(hours::min()));
+    EXPECT_FALSE(b.try_lock_until(in_hours::min()));
+    EXPECT_FALSE(b.try_lock_until(std::chrono::steady_clock::time_point::min()));
+    EXPECT_FALSE(b.try_lock_for(std::chrono::duration<double>(std::nan(""))));
+    for (const int form : {0, 1, 2, 3}) {
+        trinco::mutex c(two_, "n");
+        auto waiting = std::async(std::launch::async, [&] {
+            switch (form) {
+                case 0: return c.try_lock_for(hours::max());
+                case 1: return c.try_lock_for(std::chrono::nanoseconds::max());
+                case 2: return c.try_lock_until(in_hours::max());
+                default: return c.try_lock_until(std::chrono::steady_clock::time_point::max());
+            }
+        });
+        a.unlock();
+        EXPECT_TRUE(waiting.get()) << form;
+        c.unlock();
+        a.lock();
+    }
+    EXPECT_EQ(trinco::detail::saturated(1us + 1ns), 1'001ns);
+    EXPECT_EQ(trinco::detail::saturated(hours::max()), std::chrono::nanoseconds::max());
+    EXPECT_EQ(trinco::detail::saturated(hours::min()), 0ns);
+    EXPECT_EQ(trinco::detail::time_to(in_hours::max()), std::chrono::nanoseconds::max());
+    EXPECT_EQ(trinco::detail::time_to(in_hours::min()), 0ns);
 }
 
 TEST_F(Mutex, NotRecursiveAndNotForContendingThreads) {

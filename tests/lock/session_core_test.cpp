@@ -99,6 +99,22 @@ TEST_F(Session, CloseEndsTheLeaseAndTellsItsHolders) {
     EXPECT_TRUE(locks_->rows().empty());
 }
 
+TEST_F(Session, ClosingTwiceWaitsTwiceForTheOneAnswer) {
+    const auto s = open(one_, store_one_);
+    std::vector<std::error_code> closed;
+    for (int i = 0; i < 2; ++i) {
+        s->close(world_.now() + 1s, [&](std::error_code error) {
+            closed.push_back(error);
+            EXPECT_TRUE(locks_->leases().empty()) << "closed before it was";
+        });
+    }
+    world_.run_for(50ms);
+    EXPECT_EQ(closed, std::vector<std::error_code>(2));
+    s->close(world_.now() + 1s, [&](std::error_code error) { closed.push_back(error); });
+    world_.run_for(1ms);
+    EXPECT_EQ(closed, std::vector<std::error_code>(3));
+}
+
 TEST_F(Session, CloseIsBoundedWhenTheServerIsGone) {
     const auto s = open(one_, store_one_);
     server_.pause_until(world_.now() + 1h);
@@ -195,6 +211,34 @@ TEST_F(Session, WhatTheStoreDoesNotListAnyMoreIsLostAtTheNextRenewal) {
     EXPECT_EQ(t.losses[0], errc::lost);
     EXPECT_FALSE(c.held());
     EXPECT_EQ(s->observe(), lease_state::held) << "one claim is not the session";
+}
+
+// A store that lists in an order of its own.
+class backwards_locks final : public memory_locks {
+public:
+    using memory_locks::memory_locks;
+    detail::op owned(std::string_view lease, detail::deadline by,
+                     detail::completion<std::vector<claim_id>> done) override {
+        return memory_locks::owned(
+            lease, by,
+            [done = std::move(done)](std::error_code error, std::vector<claim_id> ids) mutable {
+                done(error, {ids.rbegin(), ids.rend()});
+            });
+    }
+};
+
+TEST_F(Session, TheOrderOfTheStoresListDoesNotMatter) {
+    backwards_locks store(one_, locks_);
+    const auto s = open(one_, store);
+    std::vector<std::unique_ptr<lock_claim>> claims;
+    std::vector<told> tolds(5);
+    for (auto& t : tolds) {
+        auto& c = *claims.emplace_back(std::make_unique<lock_claim>(s));
+        acquire(c, t, exclusive("n/" + std::to_string(claims.size())));
+    }
+    world_.run_for(2 * ttl);
+    for (const auto& c : claims) EXPECT_TRUE(c->held());
+    for (const auto& t : tolds) EXPECT_TRUE(t.losses.empty());
 }
 
 TEST_F(Session, ManyClaimsCostTheRenewalsOfOne) {

@@ -5,10 +5,10 @@
 namespace trinco::detail {
 
 lease_machine::lease_machine(clocks sent, clocks now, std::chrono::seconds ttl)
-    : ttl_(ttl),
+    : ttl_(std::min(ttl, lease_timing::longest_ttl)),
       confirmed_(sent),
-      deadline_(sent.boot + lease_timing::believed(ttl)),
-      next_attempt_(sent.boot + lease_timing::renew_after(ttl)) {
+      deadline_(sent.boot + lease_timing::believed(ttl_)),
+      next_attempt_(sent.boot + lease_timing::renew_after(ttl_)) {
     observe(now);
 }
 
@@ -44,10 +44,10 @@ deadline lease_machine::renewal_sent(clocks now) {
 void lease_machine::renewed(clocks sent, clocks now, std::chrono::seconds ttl) {
     if (observe(now) == lease_state::lost) return;
     if (sent.boot < confirmed_.boot) return;  // overtaken by the answer to a later attempt
-    ttl_ = ttl;
+    ttl_ = std::min(ttl, lease_timing::longest_ttl);
     confirmed_ = TRINCO_MUTANT("lease_deadline_from_reply") ? now : sent;
-    deadline_ = confirmed_.boot + lease_timing::believed(ttl);
-    next_attempt_ = std::max(now.boot, confirmed_.boot + lease_timing::renew_after(ttl));
+    deadline_ = confirmed_.boot + lease_timing::believed(ttl_);
+    next_attempt_ = std::max(now.boot, confirmed_.boot + lease_timing::renew_after(ttl_));
     clocks_moved_ = moved(now);
     if (clocks_moved_) next_attempt_ = now.boot;
     observe(now);

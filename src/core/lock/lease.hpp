@@ -77,7 +77,8 @@ static_assert(lease_timing::sound(lease_timing::longest_ttl));
 
 class lease_machine {
 public:
-    // Made when the store acknowledged the opening: both clocks before it was sent and now.
+    // Made when the store acknowledged the opening: both clocks before it was sent and now. More
+    // than longest_ttl is not believed, here and at renewals.
     lease_machine(clocks sent, clocks now, std::chrono::seconds ttl);
 
     // Takes the time in: notes a passed deadline and clocks that moved. Call it before deciding.
