@@ -50,6 +50,8 @@ std::unique_ptr<fleet_sync::membership> fleet_sync::join(std::string name,
     const auto now = s.on.now();
     m->due = tick_at_or_after(now, s.phase, m->known.rules.sync_interval);
     m->forced = m->due;
+    m->met_server_at = s.met_server_at;
+    m->shut_gate(now);
     s.members.emplace(m->name, m);
     s.plan();
     return std::unique_ptr<membership>(new membership(std::move(m)));

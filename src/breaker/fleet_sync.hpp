@@ -6,46 +6,42 @@
 // and is handed what the fleet decided (fleet_port::adopt).
 //
 // Exchange    At most one in flight per instance, of at most max_news elements, urgent breakers
-// first.
-//             A batch is immutable once sent: it keeps its seq and is sent again unchanged until it
-//             is answered, for at most one window; then its counts are dropped and said so
-//             (counts_dropped). What is collected meanwhile waits for the next batch. Strict reads
-//             (refresh) and probes travel beside exchanges and count nothing.
+//             first. A batch is immutable once sent: it keeps its seq and is sent again unchanged
+//             until it is answered, for at most one window; then its counts are dropped and said
+//             so (counts_dropped). What is collected meanwhile waits for the next batch. Strict
+//             reads (refresh) and probes travel beside exchanges and count nothing.
 // When        Every sync_interval while there is news, at a random phase, stretched by the
-// verdict's
-//             next_exchange; doubled, up to 2 s, while round trips exceed five times their median.
-//             Urgent: at once, but at least 2 ms after the last exchange, when a breaker has
-//             counted fleet_port::terms::urgent_after bad outcomes since its harvest, or the store
-//             asks for a flush. Otherwise never, but each breaker is exchanged every live_for / 3
-//             (its views compared, its instance heard), and at once, with up to 100 ms of jitter,
-//             after a gap or a new server.
+//             verdict's next_exchange; doubled, up to 2 s, while round trips exceed five times
+//             their median. Urgent: at once, but at least 2 ms after the last exchange, when a
+//             breaker has counted fleet_port::terms::urgent_after bad outcomes since its harvest,
+//             or the store asks for a flush. Otherwise never, but each breaker is exchanged every
+//             live_for / 3 (its views compared, its instance heard), and at once, with up to 100
+//             ms of jitter, after a gap or a new server.
 // Flush       What there is goes at once. Whoever was asked comes once more, 20 ms and a random
-// share
-//             of its pace later, unless the view changed meanwhile: a store decides only in an
-//             exchange, and a fleet whose calls all hang has no other reason to send one.
-// Probes      One ask per breaker may be in flight; others are refused with the cached retry_after
-// of
-//             the last refusal (at least 10 ms), which a new era or another override forgets. While
-//             the store is late (no answer to anything within store_timeout) nobody waits: asks are
-//             refused at once. A granted probe is settled as a failure at its deadline by the
-//             instance itself; settlements are repeated until they are answered or the store has
-//             reclaimed the lease. An ask without an answer, or whose asker has gone, is given
-//             back. After new_server no probe is asked for during probe_timeout: leases from before
-//             may be unknown to the new server.
-// Degraded    No answer to anything for degraded_after: each breaker is told once (store_lost) and
-// goes
-//             on with its local breaker; exchanges go on being tried at the tick, at most once a
-//             degraded_after, and nothing new is collected for them, so that nothing gets dropped.
-//             The first answer about a breaker ends it (store_back), after the views were compared.
-//             A process that slept does not count its sleep as silence of the store.
+//             share of its pace later, unless the view changed meanwhile: a store decides only in
+//             an exchange, and a fleet whose calls all hang has no other reason to send one.
+// Probes      One ask per breaker may be in flight; others are refused with the cached
+//             retry_after of the last refusal (at least 10 ms), which a new era or another
+//             override forgets. While the store is late (no answer to anything within
+//             store_timeout) nobody waits: asks are refused at once. A granted probe is settled
+//             as a failure at its deadline by the instance itself; settlements are repeated until
+//             they are answered or the store has reclaimed the lease. An ask without an answer,
+//             or whose asker has gone, is given back. After new_server no probe is asked for
+//             during probe_timeout: leases from before may be unknown to the new server.
+// Degraded    No answer to anything for degraded_after: each breaker is told once (store_lost)
+//             and goes on with its local breaker; exchanges go on being tried at the tick, at
+//             most once a degraded_after, and nothing new is collected for them, so that nothing
+//             gets dropped. The first answer about a breaker ends it (store_back), after the
+//             views were compared. A process that slept does not count its sleep as silence of
+//             the store.
 // Options     The process's own options travel until they are stamped; the governing ones are
-// learnt
-//             from verdicts and handed to the breaker (terms).
+//             learnt from verdicts and handed to the breaker (terms).
 // Identity    One instance name per life of a process: sequence numbers begin anew with each.
 //
 // Threads     The loop's thread for everything but wake() and probe_wait(), which any thread may
 //             call. Completions run there too, never inside the call that was made. Ports and
-//             completions may call anything from inside, but must not destroy the fleet_sync there.
+//             completions may call anything from inside, but must not destroy the fleet_sync
+//             there.
 #pragma once
 
 #include <chrono>

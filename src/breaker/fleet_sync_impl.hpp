@@ -66,8 +66,13 @@ struct fleet_sync::member : std::enable_shared_from_this<member> {
         op request;
     };
     std::optional<asking> ask;
-    time_point refused_until{};      // by the last refusal
-    time_point quarantined_until{};  // after a new server
+    time_point refused_until{};  // by the last refusal
+    // Leases from before the server that was met then may be unknown to it.
+    time_point met_server_at{};  // the clock's origin: long ago
+    [[nodiscard]] time_point quarantined_until() const noexcept {
+        return met_server_at == time_point{} ? time_point{}
+                                             : met_server_at + known.rules.probe_timeout;
+    }
 
     // Strict reads: those that share the read under way, and those that wait for the next.
     using reader = std::shared_ptr<completion<int>>;
@@ -101,6 +106,7 @@ struct fleet_sync::impl : std::enable_shared_from_this<impl> {
     std::map<std::string, member_ptr, std::less<>> members;
     std::uint64_t last_seq = 0;  // of all breakers together: growth per breaker is all that matters
     bool stopping = false;
+    time_point met_server_at{};  // another one, last
     boot_clock::duration phase{0};
     op notices;
 

@@ -31,8 +31,8 @@ public:
     // Faster ones are never slow: below that the median is noise of the scheduler.
     static constexpr boot_clock::duration never_slow = std::chrono::milliseconds(1);
 
-    // An answer after that long. Slow (over slow_factor medians of those before) doubles the stretch,
-    // otherwise it is quartered: slowing down is cautious, coming back need not be.
+    // An answer after that long. Slow (over slow_factor medians of those before) doubles the
+    // stretch, otherwise it is quartered: slowing down is cautious, coming back need not be.
     void answered(boot_clock::duration took) noexcept;
     // No answer at all.
     void failed() noexcept;

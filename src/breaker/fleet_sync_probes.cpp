@@ -20,7 +20,7 @@ std::chrono::milliseconds wait_until(time_point gate, time_point now) noexcept {
 }  // namespace
 
 void fleet_sync::member::shut_gate(time_point now) noexcept {
-    auto until_then = std::max(refused_until, quarantined_until);
+    auto until_then = std::max(refused_until, quarantined_until());
     if (ask) until_then = std::max(until_then, ask->sent + options.store_timeout);
     gate.store(until_then <= now ? 0 : until_then.time_since_epoch().count(),
                std::memory_order_relaxed);
@@ -72,7 +72,7 @@ void fleet_sync::impl::asked(const member_ptr& m, std::uint64_t token, deadline 
     const auto done = m->ask->done;
     const auto request = std::move(m->ask->request);
     m->ask.reset();
-    const bool outdated = m->known.fleet.era > reply.fleet.era || m->quarantined_until > now;
+    const bool outdated = m->known.fleet.era > reply.fleet.era || m->quarantined_until() > now;
     probe_answer answer;
     if (ec) {
         m->refused_until = now + std::max(shortest_refusal, m->known.rules.sync_interval);
@@ -111,7 +111,7 @@ void fleet_sync::impl::asked(const member_ptr& m, std::uint64_t token, deadline 
     if (m->owner == nullptr || !*done) return;
     if (!answer.granted) {
         answer.retry_after = std::max(
-            shortest_refusal, wait_until(std::max(m->refused_until, m->quarantined_until), now));
+            shortest_refusal, wait_until(std::max(m->refused_until, m->quarantined_until()), now));
     }
     (*done)({}, answer);
 }

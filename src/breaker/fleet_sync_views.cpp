@@ -24,6 +24,7 @@ std::chrono::milliseconds left(time_point until, time_point now) noexcept {
 
 view fleet_sync::member::current_view(time_point now) const {
     view v = known.fleet;
+    if (TRINCO_MUTANT("sync_sends_no_view")) v = {};
     v.remaining = left(until, now);
     v.over_remaining = left(over_until, now);
     v.options_stamp = governing_stamp;
@@ -79,6 +80,7 @@ void fleet_sync::impl::take_verdict(member& m, const verdict& v, time_point sent
             const auto tick = m.known.rules.sync_interval;
             m.forced = std::min(m.forced, tick_at_or_after(on.now() + 1ns, phase, tick));
         }
+        m.shut_gate(on.now());  // probe_timeout may be another one now
         m.known.window = v.window;
         m.known.set_aside = v.set_aside;
         m.known.live = v.live;
@@ -92,10 +94,10 @@ void fleet_sync::impl::on_notice(const notice& n) {
     if (n.kind == notice::kind_t::gap || n.kind == notice::kind_t::new_server) {
         const bool new_server = n.kind == notice::kind_t::new_server;
         ++(new_server ? stats.new_servers : stats.gaps);
+        if (new_server && !TRINCO_MUTANT("sync_ignores_new_server")) met_server_at = now;
         for (const auto& [name, m] : members) {
             m->store_lacks_options = true;
-            if (!new_server || TRINCO_MUTANT("sync_ignores_new_server")) continue;
-            m->quarantined_until = now + m->known.rules.probe_timeout;
+            m->met_server_at = met_server_at;
             m->shut_gate(now);
         }
         retry_at = {};  // there is a connection again

@@ -1,8 +1,8 @@
-// Judges a fleet of breakers by the invariants of GUARANTEES: it stands between each instance and its
-// store, and sees what was sent and what was learnt.
+// Judges a fleet of breakers by the invariants of GUARANTEES: it stands between each instance and
+// its store, and sees what was sent and what was learnt.
 //
-//   B1   never more than N unexpired probes in the whole fleet: granted to an instance, not settled by
-//        it, and before the deadline at which they count as failed
+//   B1   never more than N unexpired probes in the whole fleet: granted to an instance, not settled
+//        by it, and before the deadline at which they count as failed
 //   B5   a batch is sent again unchanged; counted once: the record's totals hold every acknowledged
 //        batch, and beyond them at most the ones whose fate is unknown
 //
@@ -33,7 +33,8 @@ public:
     // ---- batches
     void sent(const std::string& instance, const detail::news& n);
     void acknowledged(const std::string& instance, std::uint64_t seq);
-    // Against the record's totals; `reported`: what the fleet's instances say they have sent in all.
+    // Against the record's totals; `reported`: what the fleet's instances say they have sent in
+    // all.
     void check_totals(const counts& record);
     [[nodiscard]] const counts& counted() const noexcept { return counted_; }
     [[nodiscard]] counts unknown() const;

@@ -11,15 +11,16 @@ namespace {
 
 fleet_plan plan_for(std::uint64_t seed, std::size_t n) {
     using enum fleet_fault;
-    // A process that knows nothing before a record that knows nothing is a new fleet of one, which may
-    // open as it likes: either processes are replaced, or the server forgets.
+    // A process that knows nothing before a record that knows nothing is a new fleet of one, which
+    // may open as it likes: either processes are replaced, or the server forgets.
     auto p = seed % 2 == 0
                  ? draw_fleet_plan(
                        seed, {pause, replace, server_pause, cut_off, clog, break_connection, crash})
                  : draw_fleet_plan(seed, {pause, server_pause, cut_off, clog, break_connection,
                                           crash, data_loss, roll_back, flush_all});
     p.shape.instances = p.shape.voters = n;
-    // No healthy instance may open by bad luck.
+    // Who is not heard for live_for is not counted, and leaves the bad one a quorum by itself.
+    p.shape.options.live_for = 10s;
     p.shape.options.minimum_calls = 20;
     // So few calls that the fleet's window would not suffice are not what this is about.
     p.shape.calls_per_second = std::max(p.shape.calls_per_second, 30.0);
@@ -38,12 +39,12 @@ public:
         auto& outside = fleet_.outside;
         outside.takes_min = 1ms;
         outside.takes_max = 10ms;
-        outside.p_fail = 0.02;
         fleet_.start();
         fleet_.run(500ms);
         fleet_.judge.note("voter " + std::to_string(bad_) + " goes bad");
         outside.bad_voter = bad_;
         swarm_.begin();
+        if (swarm_.has(fleet_fault::data_loss)) forget_while_the_good_are_silent();
         stays_closed(fleet_.w.between(2s, 5s));
         swarm_.heal();
         stays_closed(plan_.longest_pause + plan_.shape.options.window);
@@ -57,6 +58,16 @@ public:
     }
 
 private:
+    // The worst moment: whoever comes first is the only one that the record knows.
+    void forget_while_the_good_are_silent() {
+        swarm_.inflict(fleet_fault::data_loss);
+        for (std::size_t i = 0; i < fleet_.size(); ++i) {
+            auto& m = fleet_.member(i);
+            if (m.voter() == bad_) continue;
+            m.where().pause_until(fleet_.w.now() + fleet_.w.between(100ms, 1500ms));
+        }
+    }
+
     void stays_closed(boot_clock::duration how_long) {
         const auto end = fleet_.w.now() + how_long;
         while (fleet_.w.now() < end && fleet_.judge.violations().empty()) {
@@ -92,8 +103,8 @@ private:
         auto& outside = fleet_.outside;
         fleet_.judge.note("the dependency breaks for all");
         outside.p_fail = 1;
-        // By the fleet's breaker or by their own: where the bad one has stopped calling already, there may
-        // be no quorum left to open the fleet's.
+        // By the fleet's breaker or by their own: where the bad one has stopped calling already,
+        // there may be no quorum left to open the fleet's.
         const auto all_open = [&] {
             for (std::size_t i = 0; i < fleet_.size(); ++i) {
                 if (fleet_.member(i).engine().state() == breaker_state::closed) return false;
@@ -107,6 +118,8 @@ private:
         fleet_.run(fleet_.w.between(0s, 2s));
         fleet_.judge.note("healed, but for the bad one");
         outside.p_fail = 0;
+        // What failed before may still open it while it is in the window.
+        fleet_.run(o.window + 500ms);
         const auto bound = o.open_max * 7 / 2 + o.probe_timeout * 8 + 3s;
         if (!fleet_.run_until(bound, [&] { return closed_but_for_the_bad_one(); })) {
             fleet_.judge.violated("B7: one bad instance keeps the fleet open: " +

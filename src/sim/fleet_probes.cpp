@@ -11,8 +11,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Half-open nearly all the time, with probes that last about as long as they may, and a server that keeps
-// forgetting to whom it gave them.
+// Half-open nearly all the time, with probes that last about as long as they may, and a server that
+// keeps forgetting to whom it gave them.
 fleet_plan plan_for(std::uint64_t seed) {
     using enum fleet_fault;
     auto p = draw_fleet_plan(seed, every_fleet_fault());

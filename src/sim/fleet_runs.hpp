@@ -21,21 +21,21 @@ struct fleet_result {
     fleet_judge::evidence seen;
 };
 
-// Anything may fail, the dependency too; then everything heals, and all must be closed and agree. Probes
-// never exceed N; sums are exact where nothing was forgotten.
+// Anything may fail, the dependency too; then everything heals, and all must be closed and agree.
+// Probes never exceed N; sums are exact where nothing was forgotten.
 [[nodiscard]] fleet_result run_fleet_chaos(std::uint64_t seed, bool keep_history = false);
 
 // A fleet that is half-open nearly all the time while the server keeps forgetting: B1.
 [[nodiscard]] fleet_result run_fleet_probes(std::uint64_t seed, bool keep_history = false);
 
-// One of `n` instances cannot reach the dependency: the fleet's breaker stays closed and that instance's own
-// opens. Then the dependency breaks for all: all open. Then it heals for all but that one: the fleet's
-// closes without it.
+// One of `n` instances cannot reach the dependency: the fleet's breaker stays closed and that
+// instance's own opens. Then the dependency breaks for all: all open. Then it heals for all but
+// that one: the fleet's closes without it.
 [[nodiscard]] fleet_result run_fleet_one_bad(std::uint64_t seed, std::size_t n,
                                              bool keep_history = false);
 
-// A healthy fleet at the start of a window: after its own start, after a loss of the record, or after a
-// reset. It must not open.
+// A healthy fleet at the start of a window: after its own start, after a loss of the record, or
+// after a reset. It must not open.
 struct healthy_fleet {
     std::size_t instances;
     std::size_t machines;
@@ -46,8 +46,8 @@ struct healthy_fleet {
 [[nodiscard]] fleet_result run_fleet_start(std::uint64_t seed, const healthy_fleet& of,
                                            bool keep_history = false);
 
-// The record is lost, or rolled back to one of the opposite state, while the fleet is closed, or open: it
-// stays what it was.
+// The record is lost, or rolled back to one of the opposite state, while the fleet is closed, or
+// open: it stays what it was.
 [[nodiscard]] fleet_result run_fleet_forgets(std::uint64_t seed, bool keep_history = false);
 
 }  // namespace trinco::sim

@@ -103,9 +103,11 @@ void fleet_swarm::begin() {
     active_ = true;
     fleet_.net.set_faults(plan_.net);
     if (!plan_.faults.empty()) next_fault();
-    if (std::count(plan_.faults.begin(), plan_.faults.end(), fleet_fault::roll_back) != 0) {
-        next_snapshot();
-    }
+    if (has(fleet_fault::roll_back)) next_snapshot();
+}
+
+bool fleet_swarm::has(fleet_fault what) const {
+    return std::count(plan_.faults.begin(), plan_.faults.end(), what) != 0;
 }
 
 void fleet_swarm::heal() {
@@ -183,6 +185,10 @@ void fleet_swarm::inflict(fleet_fault what) {
             forgot_ = true;
             server.restart(snapshots_[w.below(snapshots_.size())],
                            w.chance(0.3) ? w.between(0s, 2s) : 0s);
+            // Somebody who knows nothing comes right after it.
+            if (has(fleet_fault::replace) && w.chance(0.3)) {
+                fleet_.replace(w.below(fleet_.size()));
+            }
             break;
         case fleet_fault::flush_all:
             forgot_ = true;

@@ -1,7 +1,7 @@
 // What a seed does to a fleet: its size, its options, and what goes wrong how often.
 //
-// Each seed draws its own mixture (swarm testing): in some runs half of the kinds of faults never happen, so
-// that the others get the time to do their worst.
+// Each seed draws its own mixture (swarm testing): in some runs half of the kinds of faults never
+// happen, so that the others get the time to do their worst.
 #pragma once
 
 #include <cstdint>
@@ -55,11 +55,13 @@ public:
     fleet_swarm& operator=(const fleet_swarm&) = delete;
 
     void begin();
-    // No new faults, and the end of all that can be ended; pauses under way last at most longest_pause.
+    // No new faults, and the end of all that can be ended; pauses under way last at most
+    // longest_pause.
     void heal();
     // One of these now.
     void inflict(fleet_fault what);
 
+    [[nodiscard]] bool has(fleet_fault what) const;
     // The server has forgotten something at least once.
     [[nodiscard]] bool forgot() const noexcept { return forgot_; }
     [[nodiscard]] std::uint64_t inflicted() const noexcept { return inflicted_; }

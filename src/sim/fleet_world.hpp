@@ -6,9 +6,9 @@
 //     f.run(3s);
 //     f.member(0).engine().state();    // open
 //
-// An instance is one process: a node, its own connection to the server, a fleet_sync and one breaker named
-// "b". Its callers arrive at random (Poisson); a call that is admitted meets the dependency as it is
-// then, and is settled when it returns. Instances of one voter share a machine.
+// An instance is one process: a node, its own connection to the server, a fleet_sync and one
+// breaker named "b". Its callers arrive at random (Poisson); a call that is admitted meets the
+// dependency as it is then, and is settled when it returns. Instances of one voter share a machine.
 #pragma once
 
 #include <atomic>

@@ -16,6 +16,7 @@ using detail::memory_locks;
 
 constexpr auto look_every = 100ms;  // of the judge
 constexpr auto wild_phase = 25s;
+constexpr auto renewal_poll = 10ms;
 
 class lock_run {
 public:
@@ -30,6 +31,8 @@ private:
     void kill_somebody();
     void cut_somebody_off();
     void clog_somebody();
+    void slow_then_silent();
+    void delay_renewal(node& at, const std::string& lease, boot_clock::time_point until);
     void set_somebodys_clock();
     void look();
     void check_nothing_left();
@@ -68,8 +71,8 @@ lock_run::lock_run(std::uint64_t seed, bool keep_history)
 }
 
 void lock_run::draw_parameters() {
-    constexpr std::chrono::seconds ttls[] = {1s, 2s, 3s, 5s};
-    scene_.ttl = ttls[world_.below(4)];
+    constexpr std::chrono::seconds ttls[] = {1s, 2s, 3s, 5s, 8s};
+    scene_.ttl = ttls[world_.below(5)];
     scene_.think_max = world_.between(50ms, 2'000ms);
     // Long holds live through renewals, short ones make many grants.
     scene_.hold_max = world_.chance(0.5) ? world_.between(50ms, 1'500ms)
@@ -101,7 +104,7 @@ std::string lock_run::name_parameters() const {
     const auto& f = net_.faults();
     out << processes_.size() << " processes, " << scene_.names.size() << " names, ttl "
         << scene_.ttl.count() << " s, drop " << f.p_drop << ", duplicate " << f.p_duplicate
-        << ", slow " << f.p_slow << ", kinds " << (kinds_ & 0x7f);
+        << ", slow " << f.p_slow << ", kinds " << (kinds_ & 0xff);
     return out.str();
 }
 
@@ -115,7 +118,7 @@ void lock_run::next_fault() {
 }
 
 void lock_run::fault() {
-    const auto kind = world_.below(7);
+    const auto kind = world_.below(8);
     if ((kinds_ >> kind & 1) == 0) return;  // this run does not know it
     ++faults_;
     switch (kind) {
@@ -128,6 +131,7 @@ void lock_run::fault() {
             world_.note("the server pauses");
             return server_.pause_until(
                 std::min(heals_, world_.now() + world_.between(10ms, scene_.ttl)));
+        case 6: return slow_then_silent();
         default:
             world_.note("connections break");
             if (world_.chance(0.5)) return net_.break_connections(server_);
@@ -178,6 +182,47 @@ void lock_run::clog_somebody() {
     } else {
         net_.clog(server_, p.at(), until);
     }
+}
+
+// The reply to a renewal comes late, and then nothing does: the holder lives on what it was promised.
+void lock_run::slow_then_silent() {
+    auto rows = locks_->rows();
+    std::erase_if(rows, [](const auto& r) { return !r.holds; });
+    if (rows.empty()) return;
+    const auto lease = rows[world_.below(rows.size())].lease;
+    for (const auto& p : processes_) {
+        if (!p->alive() || p->lease() != lease) continue;
+        delay_renewal(p->at(), lease, world_.now() + scene_.ttl / 2);
+    }
+}
+
+// Replies wait until a renewal of a holder has arrived, and no request after it does.
+void lock_run::delay_renewal(node& at, const std::string& lease, boot_clock::time_point until) {
+    const auto now = world_.now();
+    if (now >= std::min(until, heals_)) return;
+    const boot_clock::duration ttl = scene_.ttl;
+    const auto rows = locks_->rows();
+    const bool renewed = std::any_of(rows.begin(), rows.end(), [&](const auto& r) {
+        return r.lease == lease && r.holds && r.left > ttl - 2 * renewal_poll;
+    });
+    if (!renewed) {
+        net_.clog(server_, at, now + 2 * renewal_poll);
+        world_.schedule(renewal_poll,
+                        [this, &at, lease, until] { delay_renewal(at, lease, until); });
+        return;
+    }
+    world_.note("a renewal of " + at.name() + " is answered late, and nothing after it");
+    const auto late = world_.between(ttl / 8, ttl / 5);  // as late as it may be
+    net_.cut(at, server_);
+    net_.clog(server_, at, std::min(heals_, now + late));
+    world_.schedule(late + world_.between(1ms, ttl / 40), [this, ttl, &at] {
+        if (world_.now() >= heals_) return;
+        net_.cut(server_, at);
+        world_.schedule(world_.between(ttl, 2 * ttl), [this, &at] {
+            net_.restore(at, server_);
+            net_.restore(server_, at);
+        });
+    });
 }
 
 void lock_run::set_somebodys_clock() {

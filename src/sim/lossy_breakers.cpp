@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/names.hpp"
 #include "trinco/error.hpp"
 
 namespace trinco::sim {
@@ -13,6 +14,8 @@ namespace {
 
 constexpr boot_clock::duration heartbeat_every = 500ms;
 constexpr boot_clock::duration hole_patience = 200ms;  // as long as a retransmission may take
+constexpr std::size_t max_under_way = 1'024;
+constexpr std::size_t max_rows = 1'000;
 constexpr std::int64_t year_2025_us = 1'735'689'600'000'000;
 
 }  // namespace
@@ -137,6 +140,10 @@ struct lossy_breakers::pending_call final : pending {
         if (*f) (*f)(ec, std::move(value));
     }
     void fail(std::error_code ec) override { finish(ec, T{}); }
+    void forget() override {
+        timer.cancel();
+        done = nullptr;
+    }
 };
 
 lossy_breakers::lossy_breakers(network& net, node& client, lossy_breaker_server& server,
@@ -149,10 +156,16 @@ lossy_breakers::lossy_breakers(network& net, node& client, lossy_breaker_server&
 
 lossy_breakers::~lossy_breakers() {
     server_.hang_up(*this);
+    for (const auto& [id, waiting] : calls_) waiting->forget();
 }
 
 template <class T, class Serve>
-op lossy_breakers::call(detail::deadline by, detail::completion<T> done, Serve serve) {
+op lossy_breakers::call(std::error_code error, detail::deadline by, detail::completion<T> done,
+                        Serve serve) {
+    // What needs no server to be answered.
+    if (by <= client_.now()) error = errc::unavailable;
+    if (calls_.size() >= max_under_way) error = errc::busy;
+    if (!error && server_.down_) error = errc::unavailable;
     const auto id = next_call_++;
     const auto mine = std::make_shared<pending_call<T>>();
     mine->done = std::move(done);
@@ -162,9 +175,8 @@ op lossy_breakers::call(detail::deadline by, detail::completion<T> done, Serve s
         if (const auto self = alive.lock()) (*self)->calls_.erase(id);
         mine->finish(ec, std::move(value));
     };
-    if (server_.down_) {
-        mine->timer = client_.at(std::min(by, client_.now() + 1ms),
-                                 [finish] { finish(errc::unavailable, T{}); });
+    if (error) {
+        mine->timer = client_.at(client_.now(), [finish, error] { finish(error, T{}); });
     } else {
         mine->timer = client_.at(by, [finish] { finish(errc::unknown_outcome, T{}); });
         net_.send(client_, server_.at_,
@@ -175,8 +187,7 @@ op lossy_breakers::call(detail::deadline by, detail::completion<T> done, Serve s
                   });
     }
     return op([alive = std::weak_ptr(self_), mine, id] {
-        mine->done = nullptr;
-        mine->timer.cancel();
+        mine->forget();
         if (const auto self = alive.lock()) (*self)->calls_.erase(id);
     });
 }
@@ -184,8 +195,10 @@ op lossy_breakers::call(detail::deadline by, detail::completion<T> done, Serve s
 op lossy_breakers::exchange(std::span<const detail::news> batch, detail::deadline by,
                             detail::completion<std::vector<detail::verdict>> done) {
     const auto sent = std::make_shared<const std::vector<detail::news>>(batch.begin(), batch.end());
+    std::error_code error;
+    if (batch.size() > detail::max_news) error = errc::busy;
     return call<std::vector<detail::verdict>>(
-        by, std::move(done), [sent, who = who_](lossy_breaker_server& server) {
+        error, by, std::move(done), [sent, who = who_](lossy_breaker_server& server) {
             std::vector<detail::verdict> verdicts;
             verdicts.reserve(sent->size());
             for (const auto& n : *sent) verdicts.push_back(server.memory().exchange(who, n));
@@ -195,7 +208,9 @@ op lossy_breakers::exchange(std::span<const detail::news> batch, detail::deadlin
 
 op lossy_breakers::probe(const detail::probe_request& request, detail::deadline by,
                          detail::completion<detail::probe_reply> done) {
-    return call<detail::probe_reply>(by, std::move(done),
+    const bool invalid = request.token == 0 || detail::check_breaker_name(request.breaker);
+    return call<detail::probe_reply>(invalid ? make_error_code(errc::invalid) : std::error_code{},
+                                     by, std::move(done),
                                      [request, who = who_](lossy_breaker_server& server) {
                                          return server.memory().probe(who, request);
                                      });
@@ -207,8 +222,9 @@ op lossy_breakers::control(const detail::control_request& request, detail::deadl
         std::error_code error;
         detail::view after;
     };
+    const bool invalid = detail::check_breaker_name(request.breaker).has_value();
     return call<answer>(
-        by,
+        invalid ? make_error_code(errc::invalid) : std::error_code{}, by,
         [done = std::move(done)](std::error_code ec, const answer& a) mutable {
             done(ec ? ec : a.error, a.after);
         },
@@ -221,19 +237,27 @@ op lossy_breakers::control(const detail::control_request& request, detail::deadl
 
 op lossy_breakers::inspect(std::string_view prefix, std::string_view from, std::size_t rows,
                            detail::deadline by, detail::completion<detail::page> done) {
+    if (prefix.ends_with('*')) prefix.remove_suffix(1);
+    const bool invalid = rows == 0 || rows > max_rows;
     return call<detail::page>(
-        by, std::move(done),
+        invalid ? make_error_code(errc::invalid) : std::error_code{}, by, std::move(done),
         [prefix = std::string(prefix), from = std::string(from), rows](
             lossy_breaker_server& server) { return server.memory().inspect(prefix, from, rows); });
 }
 
 op lossy_breakers::subscribe(unique_function<void(const notice&)> on_notice) {
     subscriber_ = std::make_shared<unique_function<void(const notice&)>>(std::move(on_notice));
+    if (server_.life_ > 1) {
+        client_.post([mine = subscriber_] {
+            if (*mine) (*mine)({notice::kind_t::new_server, {}, {}});
+        });
+    }
     return op([mine = subscriber_] { *mine = nullptr; });
 }
 
 op lossy_breakers::stop(detail::deadline by, detail::completion<int> done) {
-    return call<int>(by, std::move(done), [](lossy_breaker_server&) { return 0; });
+    if (subscriber_) *subscriber_ = nullptr;
+    return call<int>({}, by, std::move(done), [](lossy_breaker_server&) { return 0; });
 }
 
 void lossy_breakers::tell(const notice& n) {
@@ -241,8 +265,8 @@ void lossy_breakers::tell(const notice& n) {
     if (to && *to) (*to)(n);
 }
 
-// The connection is gone: what was asked on it stays without an answer, and of notices the last ones may
-// be missing. With it the life of the server may be another.
+// The connection is gone: what was asked on it stays without an answer, and of notices the last
+// ones may be missing. With it the life of the server may be another.
 void lossy_breakers::broke() {
     const auto now_on = net_.connection(client_, server_.at_);
     std::vector<std::shared_ptr<pending>> lost;
@@ -254,6 +278,7 @@ void lossy_breakers::broke() {
     expected_ = 1;
     highest_beat_ = 0;
     held_.clear();
+    waits_for_hole_ = false;
     hole_timer_.cancel();
     const bool other = std::exchange(known_life_, server_.life_) != server_.life_;
     const auto alive = std::weak_ptr(self_);
@@ -285,16 +310,20 @@ void lossy_breakers::arrived(std::uint64_t connection, std::uint64_t number, boo
         tell(next);
         if (alive.expired()) return;
     }
-    if (held_.empty() && highest_beat_ < expected_) {
-        hole_timer_.cancel();
-    } else {
+    const bool hole = !held_.empty() || highest_beat_ >= expected_;
+    if (hole == waits_for_hole_) return;
+    waits_for_hole_ = hole;
+    if (hole) {
         hole_timer_ = client_.after(hole_patience, [this] { give_up_on_holes(); });
+    } else {
+        hole_timer_.cancel();
     }
 }
 
 void lossy_breakers::give_up_on_holes() {
     expected_ = std::max(held_.empty() ? expected_ : held_.rbegin()->first + 1, highest_beat_ + 1);
     held_.clear();
+    waits_for_hole_ = false;
     tell({notice::kind_t::gap, {}, {}});
 }
 

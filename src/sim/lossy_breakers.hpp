@@ -1,18 +1,19 @@
 // The store of breakers at the other end of a simulated network: the real record, behind everything
 // that happens to messages, connections and servers.
 //
-// lossy_breaker_server is the server's process on its node; lossy_breakers is the store that one instance
-// on its node has opened. Requests and replies are messages of sim::network: late, lost, doubled,
-// overtaken. A request without an answer completes at its deadline with unknown_outcome, whether it
-// was carried out or not; while the server is known to be down, at once with unavailable.
+// lossy_breaker_server is the server's process on its node; lossy_breakers is the store that one
+// instance on its node has opened. Requests and replies are messages of sim::network: late, lost,
+// doubled, overtaken. A request without an answer completes at its deadline with unknown_outcome,
+// whether it was carried out or not; while the server is known to be down, at once with
+// unavailable.
 //
-// Connections  A restart (from nothing, or from an older snapshot), a fail-over and a crash break all
-//              connections: requests and replies under way are lost, their callers told
-//              (unknown_outcome), and each client gets `new_server` before any later request of it is
-//              answered; `gap` when the connection alone broke. flush_all() empties the server and
-//              tells nobody.
-// Notices      travel in order over the connection, or not at all: one that got lost shows as a hole
-//              before the next one or in the server's heartbeat, and becomes a gap.
+// Connections  A restart (from nothing, or from an older snapshot), a fail-over and a crash break
+//              all connections: requests and replies under way are lost, their callers told
+//              (unknown_outcome), and each client gets `new_server` before any later request of it
+//              is answered; `gap` when the connection alone broke. flush_all() empties the server
+//              and tells nobody.
+// Notices      travel in order over the connection, or not at all: one that got lost shows as a
+//              hole before the next one or in the server's heartbeat, and becomes a gap.
 // Clock        The server's: world time, plus an offset that a fail-over may set back.
 #pragma once
 
@@ -115,6 +116,7 @@ private:
     struct pending {
         virtual ~pending() = default;
         virtual void fail(std::error_code ec) = 0;
+        virtual void forget() = 0;  // whoever waits is gone
         std::uint64_t connection = 0;
         op timer;
     };
@@ -123,7 +125,8 @@ private:
 
     // What the server answers; run there, possibly twice.
     template <class T, class Serve>
-    [[nodiscard]] op call(detail::deadline by, detail::completion<T> done, Serve serve);
+    [[nodiscard]] op call(std::error_code error, detail::deadline by, detail::completion<T> done,
+                          Serve serve);
     void broke();
     void arrived(std::uint64_t connection, std::uint64_t number, bool beat,
                  const detail::notice& n);
@@ -144,6 +147,7 @@ private:
     std::uint64_t expected_ = 1;
     std::uint64_t highest_beat_ = 0;
     std::map<std::uint64_t, detail::notice> held_;  // arrived before their predecessors
+    bool waits_for_hole_ = false;
     op hole_timer_;
     std::shared_ptr<lossy_breakers*> self_ = std::make_shared<lossy_breakers*>(this);
 };

@@ -69,7 +69,9 @@ public:
     [[nodiscard]] virtual op inspect(std::string_view prefix, std::string_view from,
                                      std::size_t rows, deadline by, completion<page> done) = 0;
     // Delivers changes of one breaker in (era, rev) order; after any interruption one gap or
-    // new_server. One subscription a store object; it begins with no notice.
+    // new_server. One subscription a store object. It begins with no notice, but where another life
+    // of the server may have gone before less than an hour ago (the longest probe_timeout), with
+    // new_server: a newcomer cannot know what was lost with it.
     [[nodiscard]] virtual op subscribe(unique_function<void(const notice&)> on_notice) = 0;
     // Finishes or abandons what is under way, in bounded time. Nothing may be called afterwards.
     [[nodiscard]] virtual op stop(deadline by, completion<int> done) = 0;

@@ -287,6 +287,18 @@ TEST_F(FleetSyncProbe, NoneIsAskedForDuringProbeTimeoutAfterANewServer) {
     EXPECT_TRUE(answer->granted);
 }
 
+TEST_F(FleetSyncProbe, BreakerThatJoinsAfterANewServerWaitsAsWell) {
+    w.store.notify({notice::kind_t::new_server, "", {}});
+    w.run(4s);
+    remembering_port other;
+    w.store.truth["c"] = view_of_era(100, breaker_state::half_open);
+    const auto late = w.join("c", other);
+    w.run(150ms);
+    EXPECT_GT(late->probe_wait(w.now()), 5s);
+    w.run(6s);
+    EXPECT_EQ(late->probe_wait(w.now()), 0ms);
+}
+
 TEST_F(FleetSyncProbe, GrantOfTheServerBeforeIsGivenBack) {
     w.store.delay = 20ms;
     auto asked = ask();

@@ -1,5 +1,5 @@
 // A fleet under everything that can happen to messages, processes, server and dependency.
-#include "fleet_seeds.hpp"
+#include "fleet_histories.hpp"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // Open stays open and closed stays closed, whatever the store forgets.
-#include "fleet_seeds.hpp"
+#include "fleet_histories.hpp"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // One bad instance neither opens the fleet nor keeps it open; a broken dependency opens all.
-#include "fleet_seeds.hpp"
+#include "fleet_histories.hpp"
 
 namespace {
 

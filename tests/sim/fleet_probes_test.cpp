@@ -1,5 +1,5 @@
 // Probes of a fleet whose server forgets: never more than N unexpired ones.
-#include "fleet_seeds.hpp"
+#include "fleet_histories.hpp"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // Failures travel faster than successes: a healthy fleet must not open at the start of a window.
-#include "fleet_seeds.hpp"
+#include "fleet_histories.hpp"
 
 namespace {
 

@@ -1,7 +1,7 @@
 // Sessions and mutexes on the simulator: safety while everything fails, then liveness, then nothing
 // left.
 //
-//   TRINCO_SEEDS=N   so many seeds instead of 4,000
+//   TRINCO_SEEDS=N   so many seeds instead of 2,500
 //   TRINCO_SEED=N    this one alone, with its history
 #include "sim/lock_sim.hpp"
 
@@ -37,7 +37,7 @@ void replay(std::uint64_t seed) {
 
 TEST(LockSim, NoTwoBelieversTokensGrowNothingIsLeftAndItGoesOn) {
     if (std::getenv("TRINCO_SEED") != nullptr) return replay(number_of("TRINCO_SEED", 0));
-    const auto seeds = number_of("TRINCO_SEEDS", 4'000);
+    const auto seeds = number_of("TRINCO_SEEDS", 2'500);
     trinco::sim::lock_judge::evidence all;
     std::uint64_t lost = 0;
     std::uint64_t faults = 0;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -67,6 +68,19 @@ TEST(World, KilledNodeRunsNothing) {
     n.kill();
     w.run_for(1s);
     EXPECT_FALSE(ran);
+}
+
+TEST(World, MirroredClockIsInStepWithEachEvent) {
+    world w(1);
+    std::atomic<std::int64_t> clock{0};
+    w.mirror_clock(clock);
+    const auto start = clock.load();
+    EXPECT_EQ(start, w.now().time_since_epoch().count());
+    std::int64_t seen = 0;
+    w.schedule(3s, [&] { seen = clock.load(); });
+    w.run_for(5s);
+    EXPECT_EQ(seen - start, std::chrono::nanoseconds(3s).count());
+    EXPECT_EQ(clock.load() - start, std::chrono::nanoseconds(5s).count());
 }
 
 TEST(World, SameSeedSameHistory) {

@@ -131,11 +131,13 @@ struct fleet_record {
         era_t era = 0;
         store_time deadline{0};
         std::string voter;
+        bool operator==(const lease&) const = default;
     };
     struct settled_token {
         std::uint64_t token = 0;
         store_time at{0};
         bool granted = false;  // as it was answered
+        bool operator==(const settled_token&) const = default;
     };
     struct voter {
         std::string name;
@@ -146,6 +148,7 @@ struct fleet_record {
         std::uint32_t probes_failed = 0;
         store_time settled_at{0};  // the last of these
         bool set_aside = false;
+        bool operator==(const voter&) const = default;
     };
     struct instance {
         std::string name;
@@ -154,10 +157,12 @@ struct fleet_record {
         std::uint64_t last_seq = 0;
         std::uint64_t own_stamp = 0;
         slice_window window;
+        bool operator==(const instance&) const = default;
     };
     struct done_control {
         std::uint64_t id = 0;
         store_time at{0};
+        bool operator==(const done_control&) const = default;
     };
 
     store_time clock{0};  // the latest time seen
@@ -199,6 +204,8 @@ struct fleet_record {
     std::uint32_t live_instances = 0;    // heard within live_for when last counted, and new ones
     store_time swept_at{0};              // when those long unheard were removed last
     std::vector<done_control> controls;  // oldest first
+
+    bool operator==(const fleet_record&) const = default;
 };
 
 // What a store has to do for the rest of the fleet after an apply.
