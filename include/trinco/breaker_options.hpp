@@ -48,7 +48,7 @@ struct breaker_options {
     // 1 ms ... 1 h.
     milliseconds slow_call_after{0};
     // Slow share of the judged calls at which the breaker opens (>=), with minimum_calls.
-    // (0, 1]. Default 1.0. Has no effect while slow_call_after is off.
+    // (0, 1]. Default 1.0. Has no effect while slow_call_after and overdue_after are off.
     double slow_call_rate = 1.0;
 
     // ---- calls that hang -------------------------------------------------------------------

@@ -17,9 +17,14 @@
 //              governing options do, and are shown by snapshot().
 // Fleet        Made over a store, all breakers are shared through it and one background
 //              conversation carries the news of all of them. The registry keeps the store open.
-// Threads      Every member from any thread. Ownership: it must outlive the permits and the callers
-//              of its breakers; destroying it sends what was not sent yet, for at most
-//              store_timeout of the defaults.
+// Threads      Every member from any thread.
+// Ownership    It must outlive the permits and the callers of its breakers.
+// Closing      Destroying it sends what was not sent yet, for at most twice the store_timeout of
+//              the defaults. While the store's thread is held up (by an event callback that does
+//              not return) that takes 2 s and four times that timeout at most; the rest then ends
+//              on that thread.
+// fork         In a child, get() makes no more breakers over a store (errc::forked), and destroying
+//              the registry there is harmless; see circuit_breaker.hpp for its breakers.
 // Errors       breaker_error: errc::invalid (name or options, with one sentence; an empty store),
 //              errc::busy (bound), errc::not_supported (a store without breakers), errc::forked.
 // Cost         get() of a known name: a shared lock and one hash look-up, about 50 ns; keep the

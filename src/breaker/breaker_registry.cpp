@@ -33,10 +33,13 @@ void throw_if(const breaker_fault& why) {
     if (why.code) throw breaker_error(why.code, why.message);
 }
 
-// How long get() and the destructor may wait for the store's thread, which only has to take a turn.
+// How long get() may wait for the store's thread, which only has to take a turn.
 milliseconds patience(const breaker_options& o) {
     return o.store_timeout * 10;
 }
+
+// How long the destructor waits for it, after which the rest is left to it.
+constexpr milliseconds closing_patience = std::chrono::seconds(2);
 
 }  // namespace
 
@@ -56,7 +59,7 @@ struct breaker_registry::impl {
     void check_options() const;
     void open_sync();
     void join(circuit_breaker& b) const;
-    void close();
+    [[nodiscard]] bool close();
 };
 
 void breaker_registry::impl::check_options() const {
@@ -84,8 +87,12 @@ void breaker_registry::impl::open_sync() {
             *made =
                 std::make_shared<detail::fleet_sync>(state->on(), *state->breakers(), state->who());
         });
-    if (error) throw breaker_error(error, "the store's thread does not answer");
-    sync = *made;
+    if (error) {
+        // It ends where it began, should it come to be made.
+        store->on().post([made = std::move(made), state = store] { made->reset(); });
+        throw breaker_error(error, "the store's thread does not answer");
+    }
+    sync = std::move(*made);
 }
 
 void breaker_registry::impl::join(circuit_breaker& b) const {
@@ -98,8 +105,10 @@ void breaker_registry::impl::join(circuit_breaker& b) const {
 }
 
 // Sends what was not sent, then ends every membership before the conversation, all on the loop.
-void breaker_registry::impl::close() {
-    if (!store) return;
+// False: its thread is in somebody's callback, or does not exist in this process, where the mutexes
+// of the parent's threads are not to be touched; then everything has to stay.
+bool breaker_registry::impl::close() {
+    if (store->check() == errc::forked) return false;
     struct ending {
         std::mutex m;
         std::condition_variable arrived;
@@ -108,13 +117,14 @@ void breaker_registry::impl::close() {
     };
     const auto end = std::make_shared<ending>();
     const auto bound = options.defaults.store_timeout;
-    const auto started = detail::run_and_wait(store->on(), patience(options.defaults), [&, end] {
-        end->pending = sync->stop(store->on().now() + bound, [end](std::error_code, int) {
+    const auto begin = [state = store, with = sync, end, bound] {
+        end->pending = with->stop(state->on().now() + bound, [end](std::error_code, int) {
             const std::lock_guard hold(end->m);
             end->sent = true;
             end->arrived.notify_all();
         });
-    });
+    };
+    const auto started = detail::run_and_wait(store->on(), bound * 2, begin);
     if (!started && !store->on().on_thread()) {
         std::unique_lock hold(end->m);
         end->arrived.wait_for(hold, bound * 2, [&end] { return end->sent; });
@@ -124,8 +134,10 @@ void breaker_registry::impl::close() {
         for (auto& [name, b] : breakers) detail::breaker_access::core(*b).leave_fleet();
         sync.reset();
     };
-    // A loop that does not run any more runs nothing of ours either.
-    if (detail::run_and_wait(store->on(), std::chrono::hours(1), leave)) leave();
+    const auto left = detail::run_and_wait(store->on(), closing_patience, leave);
+    if (left == errc::unknown_outcome) return false;
+    if (left) leave();  // a loop that does not run any more runs nothing of ours either
+    return true;
 }
 
 breaker_registry::breaker_registry(const registry_options& options)
@@ -141,7 +153,13 @@ breaker_registry::breaker_registry(const store& over, const registry_options& op
 }
 
 breaker_registry::~breaker_registry() {
-    if (impl_->sync) impl_->close();
+    if (!impl_->sync || impl_->close()) return;
+    const auto store = impl_->store;
+    if (store->check() == errc::forked) {
+        static_cast<void>(impl_.release());
+    } else {  // its thread ends it when it comes by, after all that was posted before
+        store->on().post([late = std::move(impl_)] {});
+    }
 }
 
 void breaker_registry::configure(std::string_view name, const breaker_options& options) {
@@ -170,6 +188,12 @@ circuit_breaker* breaker_registry::find(std::string_view name) const {
 circuit_breaker* breaker_registry::get(std::string_view name, breaker_fault& why) {
     why = {};
     if (auto* const known = find(name)) return known;
+    if (impl_->store) {
+        if (const auto error = impl_->store->check()) {
+            why = {error, error.message()};
+            return nullptr;
+        }
+    }
     std::string key(name);
     if (auto wrong = detail::check_breaker_name(key)) {
         why = {make_error_code(errc::invalid), std::move(*wrong)};

@@ -14,6 +14,9 @@ namespace {
 
 class thread_timer final : public call_timer {
 public:
+    explicit thread_timer(std::uint64_t last = 0) noexcept : last_(last) {}
+    [[nodiscard]] std::uint64_t last() const noexcept { return last_; }
+
     std::uint64_t start(std::chrono::milliseconds after, std::stop_source what) override {
         const auto when = clock::now() + after;
         const std::lock_guard hold(m_);
@@ -87,11 +90,28 @@ private:
     bool running_ = false;
 };
 
+// The one in use. A child process has no thread and perhaps a locked mutex from its parent: it
+// begins with a new one, which goes on numbering where the old one was. None is ever destroyed: its
+// thread may outlive main's statics.
+class process_timer final : public call_timer {
+public:
+    process_timer() {
+        one = new thread_timer;
+        ::pthread_atfork(nullptr, nullptr, [] { one = new thread_timer(one->last()); });
+    }
+    std::uint64_t start(std::chrono::milliseconds after, std::stop_source what) override {
+        return one->start(after, std::move(what));
+    }
+    void cancel(std::uint64_t number) noexcept override { one->cancel(number); }
+
+private:
+    static inline thread_timer* one = nullptr;
+};
+
 }  // namespace
 
-// Never destroyed: its thread may outlive main's statics.
 call_timer& call_timer::real() {
-    static auto* const timer = new thread_timer;
+    static auto* const timer = new process_timer;
     return *timer;
 }
 

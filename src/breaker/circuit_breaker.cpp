@@ -121,6 +121,7 @@ snapshot circuit_breaker::snapshot() const {
 }
 
 subscription circuit_breaker::on_event(std::function<void(const event&)> callback) {
+    if (!callback) return {};
     const auto& hub = core_->events();
     return {hub, hub->add(std::move(callback))};
 }

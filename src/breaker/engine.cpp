@@ -2,10 +2,11 @@
 
 #include "breaker/engine.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <bit>
 #include <random>
-#include <thread>
 #include <utility>
 
 #include "breaker/call_timer.hpp"
@@ -17,9 +18,14 @@ constexpr bool is_bad(counter what) noexcept {
     return what >= counter::failure && what <= counter::slow_failure;
 }
 
+// By the cores of the machine, not those that this process may use: shards go by the core's number,
+// and a container may use cores 4 and 6 of 16.
 std::size_t default_shards() noexcept {
-    const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
-    return std::bit_ceil(std::min<std::size_t>(cores, 16));
+    static const std::size_t shards = [] {
+        const auto cores = std::clamp<long>(::sysconf(_SC_NPROCESSORS_CONF), 1, 16);
+        return std::bit_ceil(static_cast<std::size_t>(cores));
+    }();
+    return shards;
 }
 
 }  // namespace
@@ -40,8 +46,9 @@ engine::engine(std::string name, const breaker_options& options, engine_env env)
     if (overdue_after.count() != 0 && (slow_after_.count() == 0 || overdue_after < slow_after_)) {
         slow_after_ = overdue_after;
     }
+    keeps_order_ = options.count_window != 0 || options.consecutive_failures != 0;
     measuring_ = slow_after_.count() != 0 || options.call_timeout.count() != 0;
-    if (measuring_) {
+    if (overdue_after.count() != 0 || options.call_timeout.count() != 0) {
         overdue_ =
             std::make_unique<overdue_table>(overdue_after, options.call_timeout, env_.shards);
     }
@@ -81,7 +88,7 @@ permit engine::admitted(std::uint64_t stamp) noexcept {
 permit engine::admitted_at(std::uint64_t stamp, nanoseconds started) noexcept {
     permit p = admitted(stamp);
     p.started_ = started.count();
-    p.handle_ = overdue_->enter(this_thread_shard(), started, stamp >> mode_bits);
+    if (overdue_) p.handle_ = overdue_->enter(this_thread_shard(), started, stamp >> mode_bits);
     return p;
 }
 
@@ -94,7 +101,7 @@ permit engine::admitted_apart(std::uint64_t stamp, std::uint64_t token) noexcept
 
 permit engine::admitted_measured(std::uint64_t stamp) noexcept {
     const auto started = clock_.precise();
-    if (overdue_->due(started)) [[unlikely]] {
+    if (overdue_ && overdue_->due(started)) [[unlikely]] {
         {
             const lock hold(m_);
             pass_time(started);
@@ -130,14 +137,15 @@ bool engine::acquire_without_lock(std::uint64_t gate, permit& p) noexcept {
     if (how == asking) return false;
     const auto now = clock_.coarse();
     const nanoseconds left(mode_until_.load(std::memory_order_acquire) - now.count());
-    if (left.count() <= 0 || now.count() < mode_since_.load(std::memory_order_relaxed)) {
+    const auto why = refuse_why_.load(std::memory_order_acquire);
+    if (left.count() <= 0 || now.count() < mode_since_.load(std::memory_order_acquire) ||
+        gate_.load(std::memory_order_relaxed) != gate) {
         return false;
     }
     if (how == counting) {
         const auto stamp = gate & ~mode_mask;
         p = measuring_ ? admitted_measured(stamp) : admitted(stamp);
     } else {
-        const auto why = refuse_why_.load(std::memory_order_relaxed);
         p = refused(static_cast<refused_by>(why >> 8), static_cast<refusal_reason>(why & 0xff),
                     std::chrono::ceil<milliseconds>(left), now);
     }
@@ -182,7 +190,7 @@ void engine::settle_general(const permit& p, outcome what, std::int64_t took_ns,
         const nanoseconds age = now - nanoseconds(p.started_);
         const nanoseconds took = took_ns < 0 ? age : nanoseconds(took_ns);
         slow = slow_after_.count() != 0 && took >= slow_after_;
-        if ((p.stamp_ & mode_mask) == normal) {
+        if (overdue_ && (p.stamp_ & mode_mask) == normal) {
             const auto mark = overdue_->leave(p.handle_);
             if (mark == overdue_table::mark::timed_out) return;  // has been counted as a failure
             was_overdue = mark == overdue_table::mark::overdue;
@@ -202,7 +210,10 @@ void engine::settle_general(const permit& p, outcome what, std::int64_t took_ns,
             }
             case watched: settle_watched(gate, n, now); return;
             case every: settle_every(gate, n, now); return;
-            case counting: window().add((gate >> mode_bits) & 1, now, n); return;
+            case counting:
+                if (keeps_order_) break;
+                window().add((gate >> mode_bits) & 1, now, n);
+                return;
             default: break;
         }
     }

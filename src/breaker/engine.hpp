@@ -92,6 +92,8 @@ public:
     [[nodiscard]] const std::shared_ptr<event_hub>& events() const noexcept { return hub_; }
     [[nodiscard]] const breaker_clock& clock() const noexcept { return clock_; }
     [[nodiscard]] call_timer& timer() const noexcept { return *timer_; }
+    // How many it keeps: one for each shape that the fleet's options have given it.
+    [[nodiscard]] std::size_t windows() const;
 
     // ---- an operator's hand; any thread. The reason and the expiry are valid.
     std::error_code operate(control_verb verb, std::string_view reason,
@@ -198,7 +200,7 @@ private:
         return judge_successes_ ? watched : closed;
     }
     [[nodiscard]] mode mode_for(decision d, nanoseconds now);
-    mode hold_mode(mode which, nanoseconds now, nanoseconds until) noexcept;
+    mode hold_mode(mode which, nanoseconds now, nanoseconds until, std::uint64_t why = 0) noexcept;
     void say_what_changed(nanoseconds now);
     void say(event_kind what, breaker_state from, nanoseconds now);
     [[nodiscard]] decision decide_now(nanoseconds now) const;
@@ -215,6 +217,7 @@ private:
     // engine_fleet.cpp, under the lock: what the fleet says, and what it is told
     void obey_fleet(nanoseconds now);
     void use_rules(const policy& rules, nanoseconds now);
+    void use_window(const policy& rules);
     void keep_for_fleet(const time_window::harvested& h, bool same_era, nanoseconds now);
     void keep_for_fleet(counter what, nanoseconds now);
     void forget_for_fleet(bool all, nanoseconds now);
@@ -222,6 +225,7 @@ private:
     [[nodiscard]] std::int64_t slice_number(nanoseconds t) const noexcept;
     [[nodiscard]] counts window_totals() const noexcept;
     void settle_fleet_probe(std::uint64_t token, counter what);
+    void settle_at_store(std::uint64_t token, probe_step step);
 
     // engine_wait.cpp: calls that need the store's answer
     [[nodiscard]] bool strict_now() const noexcept {
@@ -230,8 +234,11 @@ private:
     [[nodiscard]] permit wait_for_fleet() noexcept;
     void wait_for_refresh() noexcept;
     void acquire_after_read(unique_function<void(permit)> done);
-    void ask_fleet_async(unique_function<void(permit)> done);
-    [[nodiscard]] permit take_fleet_probe(const probe_answer& a);
+    // `wanted` is asked, once and under the lock, when the answer has come.
+    void ask_fleet_async(unique_function<void(permit)> done, unique_function<bool()> wanted);
+    [[nodiscard]] std::optional<permit> take_fleet_probe(const probe_answer& a,
+                                                         unique_function<bool()>& wanted);
+    void ask_no_more() noexcept;
     [[nodiscard]] permit not_waiting(refusal_reason why) noexcept;
     [[nodiscard]] std::shared_ptr<fleet_link> link_kept() const;
     std::error_code operate_fleet(control_verb verb, std::string_view reason, milliseconds expires);
@@ -242,6 +249,7 @@ private:
     std::atomic<time_window*> window_;
     breaker_clock clock_;
     bool measuring_ = false;     // durations matter
+    bool keeps_order_ = false;   // a row of failures or a count window: outcomes in their order
     nanoseconds slow_after_{0};  // 0: nothing is slow
     std::unique_ptr<overdue_table> overdue_;
     std::atomic<std::int64_t> mode_since_{0};  // a clock that went back ends it, too

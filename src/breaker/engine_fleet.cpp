@@ -63,6 +63,8 @@ void engine::obey_fleet(nanoseconds now) {
     const auto& fleet = fleet_.fleet;
     const bool new_era = fleet_seen_ && eras_[generation() % remembered].fleet != fleet.era;
     use_rules(fleet_.rules, now);
+    // What a refusal said about later asks was about that era, under that override.
+    if (new_era || fleet.over != over_.kind) fleet_refused_until_ = nanoseconds(0);
     if (fleet.over != over_.kind || fleet.reason != over_.reason ||
         fleet_over_until_ != over_.until) {
         lay_over(fleet.over, fleet.over == override_kind::none ? "" : fleet.reason,
@@ -128,8 +130,25 @@ void engine::use_rules(const policy& rules, nanoseconds now) {
     keep_for_fleet(window().harvest(0, now), false, now);
     keep_for_fleet(window().harvest(1, now), false, now);
     forget_for_fleet(true, now);
-    windows_.push_back(
-        std::make_unique<time_window>(rules.window, rules.window_slices, env_.shards));
+    use_window(rules);
+}
+
+// One that had this shape before is taken again, so that options which change to and fro take no
+// more and more memory. No window is ever freed: a call may be about to count into it.
+void engine::use_window(const policy& rules) {
+    const auto fits = [&](const auto& w) {
+        return w->slices() == rules.window_slices &&
+               w->slice_length() == nanoseconds(rules.window) / rules.window_slices;
+    };
+    const auto old = std::find_if(windows_.begin(), windows_.end(), fits);
+    if (old == windows_.end()) {
+        windows_.push_back(
+            std::make_unique<time_window>(rules.window, rules.window_slices, env_.shards));
+    } else {
+        std::rotate(old, old + 1, windows_.end());
+        stale_for_fleet_ += windows_.back()->clear(0);  // stragglers'
+        stale_for_fleet_ += windows_.back()->clear(1);
+    }
     window_.store(windows_.back().get(), std::memory_order_release);
 }
 
@@ -223,9 +242,13 @@ void engine::settle_fleet_probe(std::uint64_t token, counter what) {
     if (!link_owner_) return;
     stale_for_fleet_ += counts_of(what);  // the record counts it by its settlement
     const auto step = what == counter::ignored ? probe_step::give_back
-                      : what == counter::failure || what == counter::slow_failure
-                          ? probe_step::failure
-                          : probe_step::success;
+                      : is_failure(what)       ? probe_step::failure
+                                               : probe_step::success;
+    settle_at_store(token, step);
+}
+
+void engine::settle_at_store(std::uint64_t token, probe_step step) {
+    if (!link_owner_) return;
     link_owner_->on.post([link = link_owner_, token, step] {
         if (link->member) link->member->settle_probe(token, step);
     });

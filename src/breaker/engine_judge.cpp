@@ -23,6 +23,8 @@ engine::answer engine::decide_call(nanoseconds now) {
             const double drawn = share_;
             draw_share();
             if (drawn >= share_now(now)) {
+                // It may be first in its slice, by which outcomes know that old calls have left.
+                judge_next();
                 a.given = refused(refused_by::ramp, refusal_reason::recovering, ramp_retry, now);
                 return a;
             }
@@ -155,6 +157,7 @@ counts engine::judged_counts(nanoseconds now) const {
 
 bool engine::judge_one(counter what, bool due, nanoseconds now) {
     if (over_.kind == override_kind::disabled || over_.kind == override_kind::forced_open) {
+        local_.count(local_.current_era(), what);  // decides nothing, but goes on counting
         return false;
     }
     const auto bad_before = bad_seen_.load(std::memory_order_acquire);

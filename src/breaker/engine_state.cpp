@@ -116,14 +116,21 @@ engine::mode engine::mode_for(decision d, nanoseconds now) {
                                                                : refused_by::fleet_breaker;
     const auto why =
         by == refused_by::operator_override ? refusal_reason::forced_open : refusal_reason::open;
-    refuse_why_.store(static_cast<std::uint64_t>(by) << 8 | static_cast<std::uint64_t>(why),
-                      std::memory_order_relaxed);
-    return hold_mode(refusing, now, until);
+    return hold_mode(refusing, now, until,
+                     static_cast<std::uint64_t>(by) << 8 | static_cast<std::uint64_t>(why));
 }
 
-engine::mode engine::hold_mode(mode which, nanoseconds now, nanoseconds until) noexcept {
+// What belongs to a mode changes only while the gate shows another one: who reads it and finds the
+// gate as before has read what belongs together.
+engine::mode engine::hold_mode(mode which, nanoseconds now, nanoseconds until,
+                               std::uint64_t why) noexcept {
+    if (mode_until_.load(std::memory_order_relaxed) != until.count() ||
+        refuse_why_.load(std::memory_order_relaxed) != why) {
+        gate_.store(generation() << mode_bits | asking, std::memory_order_relaxed);
+        refuse_why_.store(why, std::memory_order_release);
+        mode_until_.store(until.count(), std::memory_order_release);
+    }
     mode_since_.store(now.count(), std::memory_order_relaxed);
-    mode_until_.store(until.count(), std::memory_order_release);
     return which;
 }
 
@@ -214,6 +221,11 @@ trinco::snapshot engine::snapshot() {
     }
     hub_->deliver();
     return s;
+}
+
+std::size_t engine::windows() const {
+    const lock hold(m_);
+    return windows_.size();
 }
 
 trinco::snapshot engine::snapshot_locked(nanoseconds now) const {

@@ -12,10 +12,16 @@ namespace trinco::detail {
 namespace {
 
 // A place where one thread waits for the loop's answer. An answer that comes after it has gone is
-// dropped.
+// dropped; one that must not be (a permit) is claimed before it is made.
 template <class T>
 class mailbox {
 public:
+    // Whether somebody waits. Who is told so must put an answer at once: the thread then stays.
+    [[nodiscard]] bool claim() {
+        const std::lock_guard hold(m_);
+        claimed_ = !gone_;
+        return claimed_;
+    }
     void put(T answer) {
         const std::lock_guard hold(m_);
         if (gone_) return;
@@ -23,10 +29,15 @@ public:
         arrived_.notify_one();
     }
     std::optional<T> wait(std::chrono::milliseconds bound) {
+        const auto here = [this] { return answer_.has_value(); };
         std::unique_lock hold(m_);
-        arrived_.wait_for(hold, bound, [this] { return answer_.has_value(); });
+        if (!arrived_.wait_for(hold, bound, here) && claimed_) arrived_.wait(hold, here);
         gone_ = true;
         return std::move(answer_);
+    }
+    [[nodiscard]] bool gone() {
+        const std::lock_guard hold(m_);
+        return gone_;
     }
 
 private:
@@ -34,6 +45,7 @@ private:
     std::condition_variable arrived_;
     std::optional<T> answer_;
     bool gone_ = false;
+    bool claimed_ = false;
 };
 
 // Keeps the interest in an answer until it has come.
@@ -77,7 +89,7 @@ void engine::acquire_after_read(unique_function<void(permit)> done) {
     } else if (!acquire_without_lock(gate, p)) {
         answer a = acquire_locked();
         if (a.ask_fleet) {
-            ask_fleet_async(std::move(done));
+            ask_fleet_async(std::move(done), [] { return true; });
             return;
         }
         p = std::move(a.given);
@@ -85,7 +97,7 @@ void engine::acquire_after_read(unique_function<void(permit)> done) {
     done(std::move(p));
 }
 
-void engine::ask_fleet_async(unique_function<void(permit)> done) {
+void engine::ask_fleet_async(unique_function<void(permit)> done, unique_function<bool()> wanted) {
     const auto link = link_kept();
     if (!link) {
         done(not_waiting(refusal_reason::store_late));
@@ -93,35 +105,46 @@ void engine::ask_fleet_async(unique_function<void(permit)> done) {
     }
     keep_pending(link, [&](auto finished) {
         return link->member->ask_probe(
-            [link, finished, done = std::move(done)](std::error_code, probe_answer a) mutable {
+            [link, finished, done = std::move(done), wanted = std::move(wanted)](
+                std::error_code, probe_answer a) mutable {
                 finished();
-                if (link->owner != nullptr) done(link->owner->take_fleet_probe(a));
+                if (link->owner == nullptr) return;
+                const auto hub = link->owner->hub_;  // `done` may end the breaker
+                if (auto p = link->owner->take_fleet_probe(a, wanted)) done(std::move(*p));
+                hub->deliver();
             });
     });
 }
 
-permit engine::take_fleet_probe(const probe_answer& a) {
-    permit p;
-    {
-        const lock hold(m_);
-        const auto now = clock_.coarse();
-        asking_fleet_ = false;
-        if (a.granted) {
-            ++fleet_probes_out_;
-            p = admitted_apart(fleet_probe, a.token);
-        } else {
-            // The answer may have brought news, by which the call goes through or is refused
-            // otherwise.
-            fleet_refused_until_ = now + std::max(a.retry_after, milliseconds(1));
-            p = decide_call(now).given;
-        }
-        refresh(now);
+// Nothing when nobody wants the answer any more: then no call is counted, because who waited has
+// been refused already, and a granted probe goes back. Events wait for the caller, who must not
+// wait for their callbacks.
+std::optional<permit> engine::take_fleet_probe(const probe_answer& a,
+                                               unique_function<bool()>& wanted) {
+    std::optional<permit> p;
+    const lock hold(m_);
+    const auto now = clock_.coarse();
+    asking_fleet_ = false;
+    if (!a.granted) fleet_refused_until_ = now + std::max(a.retry_after, milliseconds(1));
+    if (!wanted()) {
+        if (a.granted) settle_at_store(a.token, probe_step::give_back);
+    } else if (a.granted) {
+        ++fleet_probes_out_;
+        p = admitted_apart(fleet_probe, a.token);
+    } else {
+        // The answer may have brought news, by which the call goes through or is refused otherwise.
+        p = decide_call(now).given;
     }
-    hub_->deliver();
+    refresh(now);
     return p;
 }
 
 // ---- for threads -------------------------------------------------------------------------------
+
+void engine::ask_no_more() noexcept {
+    const lock hold(m_);
+    asking_fleet_ = false;
+}
 
 permit engine::not_waiting(refusal_reason why) noexcept {
     const lock hold(m_);
@@ -131,13 +154,16 @@ permit engine::not_waiting(refusal_reason why) noexcept {
 
 permit engine::wait_for_fleet() noexcept {
     const auto link = link_kept();
-    if (!link || link->thread == std::this_thread::get_id()) {
-        return not_waiting(refusal_reason::store_late);
-    }
+    if (!link || !link->may_wait()) return not_waiting(refusal_reason::store_late);
     const auto box = std::make_shared<mailbox<permit>>();
     link->on.post([link, box] {
         if (link->owner == nullptr) return;
-        link->owner->ask_fleet_async([box](permit p) { box->put(std::move(p)); });
+        if (box->gone()) {
+            link->owner->ask_no_more();
+            return;
+        }
+        link->owner->ask_fleet_async([box](permit p) { box->put(std::move(p)); },
+                                     [box] { return box->claim(); });
     });
     if (auto p = box->wait(options_.store_timeout)) return std::move(*p);
     // The ask itself goes on until its own deadline; until then others are refused as pending.
@@ -148,7 +174,7 @@ permit engine::wait_for_fleet() noexcept {
 
 void engine::wait_for_refresh() noexcept {
     const auto link = link_kept();
-    if (!link || link->thread == std::this_thread::get_id()) return;
+    if (!link || !link->may_wait()) return;
     const auto box = std::make_shared<mailbox<int>>();
     link->on.post([link, box] {
         if (link->owner == nullptr) return;
@@ -166,7 +192,8 @@ std::error_code engine::operate_fleet(control_verb verb, std::string_view reason
                                       milliseconds expires) {
     const auto link = link_kept();
     if (!link) return make_error_code(errc::shut_down);
-    if (link->thread == std::this_thread::get_id()) return make_error_code(errc::not_supported);
+    if (link->in_a_child()) return make_error_code(errc::forked);
+    if (!link->may_wait()) return make_error_code(errc::not_supported);
     control_request r;
     r.breaker = name_;
     r.verb = verb;

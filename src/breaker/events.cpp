@@ -29,6 +29,11 @@ void event_hub::remove(std::uint64_t id) noexcept {
 
 void event_hub::push(event e) {
     const std::lock_guard hold(m_);
+    if (queue_.size() >= most_waiting) {
+        const auto missed = queue_.front().missed + 1;
+        queue_.pop_front();
+        (queue_.empty() ? e : queue_.front()).missed += missed;
+    }
     queue_.push_back(std::move(e));
     queued_.store(queue_.size(), std::memory_order_release);
 }

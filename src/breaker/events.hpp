@@ -2,7 +2,8 @@
 //
 // Events are queued under the breaker's lock, in the order of the changes, and delivered outside
 // every lock by one thread at a time: the first that comes by, until the queue is empty. A callback
-// may use the breaker; what it causes is queued behind.
+// may use the breaker; what it causes is queued behind. While a callback does not return, at most
+// 1,000 events wait; the oldest ones go, and the next says how many (event::missed).
 //
 // Thread-safe. Shared by the breaker and its subscriptions.
 #pragma once
@@ -24,6 +25,7 @@ namespace trinco::detail {
 class event_hub {
 public:
     using callback = std::function<void(const event&)>;
+    static constexpr std::size_t most_waiting = 1'000;
 
     std::uint64_t add(callback f);
     // Does not return before a run of this callback on another thread has ended.

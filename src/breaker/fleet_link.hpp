@@ -2,7 +2,8 @@
 // loop for this breaker has run; `owner` is null once the breaker has left.
 #pragma once
 
-#include <atomic>
+#include <unistd.h>
+
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -23,9 +24,16 @@ struct fleet_link {
     loop& on;
     fleet_sync& sync;
     const std::thread::id thread;  // the loop's
+    const ::pid_t process = ::getpid();
     std::unique_ptr<fleet_sync::membership> member;
     std::map<std::uint64_t, op> pending;  // answers awaited
     std::uint64_t last = 0;
+
+    // Any thread. In a child process nobody runs the loop.
+    [[nodiscard]] bool in_a_child() const noexcept { return ::getpid() != process; }
+    [[nodiscard]] bool may_wait() const noexcept {
+        return thread != std::this_thread::get_id() && !in_a_child();
+    }
 };
 
 }  // namespace trinco::detail

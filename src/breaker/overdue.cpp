@@ -16,6 +16,8 @@ constexpr unsigned start_bits = 46;
 constexpr std::uint64_t start_mask = (std::uint64_t{1} << start_bits) - 1;
 constexpr std::uint32_t near = 8;  // slots tried from the hint on before searching all
 
+// For each slot that a scan looked at, nobody scans again so long; see Bounds in the header.
+constexpr std::chrono::nanoseconds rest_per_slot{100};
 constexpr unsigned tick_bits = 8;
 
 std::uint64_t ticks_of(std::chrono::nanoseconds t) noexcept {
@@ -76,25 +78,26 @@ std::uint64_t overdue_table::enter(std::size_t shard, time started,
     return reinterpret_cast<std::uintptr_t>(search(s, word));
 }
 
-// Any free slot; null when there is no memory for more. Grows when fewer than half are free, so
-// that searches stay rare.
+// The next free slot from the hint on, all round; null when there is none and no memory for more.
+// Who has to pass more than half of all slots makes as many again, so that the way to a free one
+// stays short, on average over a round, however many calls hang and wherever.
 overdue_table::slot* overdue_table::search(shard_slots& s, std::uint64_t word) noexcept {
     const std::lock_guard hold(s.growing);
-    slot* taken = nullptr;
-    std::uint32_t free_slots = 0;
     const auto all = capacity(s);
-    for (std::uint32_t i = 0; i < all; ++i) {
+    const auto hint = s.hint.load(std::memory_order_relaxed);
+    slot* taken = nullptr;
+    std::uint32_t passed = 0;
+    for (; passed < all && taken == nullptr; ++passed) {
+        const auto i = (hint + passed) % all;
         std::uint64_t free = 0;
         slot* const place = at(s, i);
-        if (place->load(std::memory_order_relaxed) != 0) continue;
-        ++free_slots;
-        if (taken == nullptr &&
+        if (place->load(std::memory_order_relaxed) == 0 &&
             place->compare_exchange_strong(free, word, std::memory_order_acq_rel)) {
             taken = place;
             s.hint.store(i, std::memory_order_relaxed);
         }
     }
-    if (free_slots > all / 2) return taken;
+    if (taken != nullptr && passed <= all / 2) return taken;
     const auto k = static_cast<std::size_t>(std::bit_width(all / first_chunk + 1) - 1);
     if (k >= max_chunks) return taken;
     slot* const chunk = new (std::nothrow) slot[first_chunk << k]{};
@@ -119,10 +122,14 @@ overdue_table::mark overdue_table::leave(std::uint64_t handle) noexcept {
 
 void overdue_table::scan(time now, std::vector<late_call>& out) {
     std::uint64_t soonest = first_limit_;
+    std::uint64_t looked_at = 0;
+    std::size_t timed_out = 0;
     for (std::size_t i = 0; i <= shard_mask_; ++i) {
         shard_slots& s = shards_[i];
         const auto all = capacity(s);
+        looked_at += all;
         for (std::uint32_t k = 0; k < all; ++k) {
+            if (timed_out == most_timed_out) return;  // still due
             slot* const place = at(s, k);
             auto word = place->load(std::memory_order_acquire);
             const auto state = word & state_mask;
@@ -140,13 +147,15 @@ void overdue_table::scan(time now, std::vector<late_call>& out) {
                                                 std::memory_order_acq_rel)) {
                 continue;  // it has just ended
             }
+            timed_out += next == is_timed_out ? 1 : 0;
             out.push_back({static_cast<std::uint16_t>(word >> (start_bits + 2)),
                            next == is_overdue ? mark::overdue : mark::timed_out,
                            state == is_overdue});
         }
     }
-    next_due_.store(now.count() + static_cast<std::int64_t>(soonest << tick_bits),
-                    std::memory_order_relaxed);
+    const auto wait = std::max(static_cast<std::int64_t>(soonest << tick_bits),
+                               static_cast<std::int64_t>(looked_at) * rest_per_slot.count());
+    next_due_.store(now.count() + wait, std::memory_order_relaxed);
 }
 
 }  // namespace trinco::detail

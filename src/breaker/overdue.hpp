@@ -5,6 +5,12 @@
 // overdue (they count as slow from now on) or have timed out (they have been counted as failures).
 // Whoever frees a slot learns its mark.
 //
+// Bounds      A scan looks at every slot (1 to 2 ns each). It finds at most 1,024 calls that have
+//             timed out, because each of them is judged; the others in the next one. Between two
+//             scans lie at least 100 ns a slot, so that scans take about one percent of a core
+//             however many calls become late one after the other: with 100,000 calls out a late one
+//             is found up to about 30 ms late.
+//
 // enter and leave: any thread, no lock while there are free slots near the last one used; no
 // allocation while fewer calls are out than ever before. scan: one caller at a time.
 #pragma once
@@ -49,6 +55,7 @@ public:
         bool was_overdue;
     };
     // Appends what was found; each call is found at most once for each limit.
+    static constexpr std::size_t most_timed_out = 1'024;
     void scan(time now, std::vector<late_call>& out);
 
 private:

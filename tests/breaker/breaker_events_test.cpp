@@ -97,6 +97,36 @@ TEST(BreakerEvents, EverySubscriberGetsEveryEvent) {
                            "two state_changed closed>open failure rate"}));
 }
 
+// A callback that does not return holds up the others, but not the breaker, nor its memory.
+TEST(BreakerEvents, AHangingCallbackMissesTheOldest) {
+    timed_breaker b(quick());
+    std::vector<std::uint64_t> order;
+    std::uint64_t missed = 0;
+    const auto s = b->on_event([&](const event& e) {
+        order.push_back(e.now.transitions);
+        missed += e.missed;
+        if (order.size() > 1) return;
+        for (int i = 0; i < 1'000; ++i) {  // as other threads would meanwhile
+            (void)b->reset("test");
+            (void)b->trip("test", 1s);
+        }
+    });
+    (void)b->trip("test", 1s);
+    (void)b->reset("test");
+    // 1 was delivered, then 2,000 came, of which the first 1,000 went; the last came by itself.
+    EXPECT_EQ(missed, 1'000U);
+    ASSERT_EQ(order.size(), b->snapshot().transitions - missed);
+    EXPECT_EQ(order[1], 1'002U);
+    EXPECT_EQ(order.back(), b->snapshot().transitions);
+}
+
+TEST(BreakerEvents, AnEmptyCallbackIsNone) {
+    timed_breaker b(quick());
+    const auto s = b->on_event(nullptr);
+    b.fail(4);
+    EXPECT_EQ(b->state(), breaker_state::open);
+}
+
 TEST(BreakerEvents, OneAtATimeAndInOrderAcrossThreads) {
     timed_breaker b(quick());
     std::atomic<int> inside{0};

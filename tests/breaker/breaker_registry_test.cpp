@@ -3,8 +3,11 @@
 #include "trinco/breaker_registry.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <string>
@@ -169,6 +172,62 @@ TEST(BreakerRegistry, AThreadGetsAProbeOfTheFleet) {
     probe.success();
     closed.wait(0);
     EXPECT_EQ(b.state(), breaker_state::closed);
+}
+
+// Whatever the parent's other threads held at the fork, the child waits for nothing of it.
+TEST(BreakerRegistry, AChildProcessIsToldSoAndHarmsNothing) {
+    const auto memory = drivers::memory();
+    const auto where = open("memory:", {memory});
+    auto r = std::make_unique<breaker_registry>(where);
+    auto& b = r->get("payments");
+    EXPECT_FALSE(b.force_open("incident 7", 1h));
+    const auto child = ::fork();
+    if (child == 0) {
+        // No assertions here: the exit code tells.
+        int bad = 0;
+        breaker_fault why;
+        if (r->get("mail", why) != nullptr || why.code != errc::forked) bad |= 1;
+        if (code_of([&] { const breaker_registry other(where); }) != errc::forked) bad |= 2;
+        if (b.resume("child") != errc::forked) bad |= 4;
+        if (b.try_acquire()) bad |= 8;
+        r.reset();
+        ::_exit(bad);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFEXITED(status)) << "the child did not end by itself";
+    EXPECT_EQ(WEXITSTATUS(status), 0);
+    EXPECT_FALSE(b.resume("over"));
+    EXPECT_TRUE(b.try_acquire());
+}
+
+// A callback that does not return holds up the store's thread, but not the registry's end.
+TEST(BreakerRegistry, ClosingIsBounded) {
+    const auto memory = drivers::memory();
+    struct gate {
+        std::atomic<bool> entered{false};
+        std::atomic<bool> open{false};
+    };
+    const auto g = std::make_shared<gate>();
+    store_settings settings;
+    settings.close_timeout = 0ms;
+    auto where = open("memory:", {memory}, settings);
+    auto r = std::make_unique<breaker_registry>(where);
+    auto s = r->get("payments").on_event([g](const event& e) {
+        if (e.kind != event_kind::override_changed) return;
+        g->entered = true;
+        g->entered.notify_all();
+        g->open.wait(false);
+    });
+    std::thread operates([&] { (void)r->get("payments").observe("test"); });
+    g->entered.wait(false);
+    operates.join();
+    const auto began = std::chrono::steady_clock::now();
+    r.reset();
+    EXPECT_LT(std::chrono::steady_clock::now() - began, 10s);
+    g->open = true;
+    g->open.notify_all();
+    s = {};  // waits for the callback
 }
 
 }  // namespace

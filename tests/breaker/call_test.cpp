@@ -1,7 +1,11 @@
 // call(): classifiers, fallbacks, stop tokens.
 
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -153,6 +157,61 @@ TEST(Call, WithoutCallTimeoutTheTokenNeverStops) {
     timed_breaker b;
     b->call([](const std::stop_token& stop) { EXPECT_FALSE(stop.stop_possible()); });
     EXPECT_TRUE(b.timer.asked.empty());
+}
+
+// The thread that stops calls is the parent's; a child has its own, also for a call that forks.
+TEST(Call, StopTokensWorkInAChildProcess) {
+    breaker_options o;
+    o.call_timeout = 1ms;
+    circuit_breaker b("payments", o);
+    const auto until_stopped = [](std::stop_token stop) {
+        std::atomic<bool> stopped{false};
+        const std::stop_callback tell(stop, [&] {
+            stopped = true;
+            stopped.notify_all();
+        });
+        stopped.wait(false);
+    };
+    b.call(until_stopped);  // the parent's thread runs
+    ::pid_t child = -1;
+    b.call([&](std::stop_token) { child = ::fork(); });
+    if (child == 0) {
+        ::alarm(20);  // ends a child that waits for ever
+        b.call(until_stopped);
+        ::_exit(0);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status)) << "nobody stopped the call";
+    b.call(until_stopped);
+}
+
+// A cancelled thread is nobody's failure, and no handler is asked about it.
+TEST(Call, AThreadThatIsCancelledSettlesAsIgnored) {
+    timed_breaker b;
+    bool asked = false;
+    struct job {
+        timed_breaker& b;
+        bool& asked;
+    } mine{b, asked};
+    ::pthread_t thread{};
+    const auto run = [](void* what) -> void* {
+        auto& j = *static_cast<job*>(what);
+        j.b->call(
+            [] {
+                for (;;) ::pause();
+            },
+            classify_exceptions([&](const std::exception_ptr&) {
+                j.asked = true;
+                return outcome::failure;
+            }));
+        return nullptr;
+    };
+    ASSERT_EQ(::pthread_create(&thread, nullptr, run, &mine), 0);
+    ASSERT_EQ(::pthread_cancel(thread), 0);
+    ASSERT_EQ(::pthread_join(thread, nullptr), 0);
+    EXPECT_FALSE(asked);
+    EXPECT_EQ(b->snapshot().totals.failure, 0U);
 }
 
 }  // namespace

@@ -249,6 +249,29 @@ TEST(CircuitBreaker, RampAdmitsAGrowingShare) {
     for (int i = 0; i < 10; ++i) EXPECT_TRUE(b->try_acquire());
 }
 
+// A call that the ramp refuses may be the first of its slice; that old successes have left then is
+// noticed all the same.
+TEST(CircuitBreaker, OldCallsLeaveWhileTheRampRefuses) {
+    auto o = quick();
+    o.minimum_calls = 8;
+    o.window_slices = 2;  // of 5 s
+    o.recovery_ramp = 9500ms;
+    timed_breaker b(o);
+    (void)b->trip("test");
+    b.pass(1s);
+    b.succeed(102);  // two probes, by which it ramps until 10.5 s
+    b.pass(4s);
+    b.fail(6);
+    b.random = ~std::uint64_t{0};
+    b.fail(1);  // by the draw from before
+    b.pass(5s);
+    ASSERT_EQ(b->try_acquire().refusal().reason, refusal_reason::recovering);
+    b.pass(600ms);
+    ASSERT_EQ(b->state(), breaker_state::closed);
+    b.fail(1);  // the eighth of eight
+    EXPECT_EQ(b->state(), breaker_state::open);
+}
+
 TEST(CircuitBreaker, NamesAndOptionsAreChecked) {
     const auto message = [](std::string name, const breaker_options& o) -> std::string {
         try {

@@ -2,90 +2,13 @@
 
 #include <gtest/gtest.h>
 
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "breaker/engine.hpp"
-#include "fleet_sync_fixture.hpp"
+#include "engine_fleet_fixture.hpp"
 
 namespace trinco::detail {
 namespace {
-
-breaker_options calm() {
-    breaker_options o;
-    o.minimum_calls = 4;
-    o.open_for = 1s;
-    o.half_open_probes = 2;
-    o.jitter = 0;
-    return o;
-}
-
-class fleet_engine : public sync_world {
-public:
-    explicit fleet_engine(const breaker_options& o = calm()) {
-        world.mirror_clock(clock_);
-        engine_env env;
-        env.clock = &clock_;
-        env.random = [this] { return random; };
-        env.shards = 1;
-        core = std::make_unique<engine>("b", o, std::move(env));
-        subscriber_ = core->events()->add([this](const event& e) {
-            story.push_back(e.kind == event_kind::state_changed
-                                ? std::string(text_of(e.from)) + ">" + std::string(text_of(e.to))
-                                : std::string(text_of(e.kind)));
-        });
-        core->join_fleet(node, *sync);
-        run(300ms);  // the first exchange
-    }
-    ~fleet_engine() { core->leave_fleet(); }
-
-    // The store tells everybody of a new state.
-    void publish(const view& v) {
-        store.truth["b"] = v;
-        store.notify({notice::kind_t::changed, "b", v});
-        run(5ms);
-    }
-    // The answer of one call, when it has come within `d`.
-    std::unique_ptr<permit> acquire(boot_clock::duration d = 10ms) {
-        std::unique_ptr<permit> got;
-        core->acquire_async([&got](permit p) { got = std::make_unique<permit>(std::move(p)); });
-        if (!got) run(d);
-        return got;
-    }
-    void calls(int n, outcome what) {
-        for (int i = 0; i < n; ++i) core->acquire().settle(what);
-    }
-    // What the store was told of era `e`, and as totals only.
-    counts told(era_t e) const {
-        counts n;
-        for (const auto& news : store.sent_of("b")) {
-            if (news.mine.era != e) continue;
-            for (const auto& s : news.slices) n += s.n;
-        }
-        return n;
-    }
-    counts told_stale() const {
-        counts n;
-        for (const auto& news : store.sent_of("b")) n += news.stale;
-        return n;
-    }
-
-    std::unique_ptr<engine> core;
-    std::vector<std::string> story;
-    std::uint64_t random = 0;
-
-private:
-    std::atomic<std::int64_t> clock_{0};
-    std::uint64_t subscriber_ = 0;
-};
-
-view open_view(era_t era, std::chrono::milliseconds left) {
-    auto v = view_of_era(era, breaker_state::open);
-    v.remaining = left;
-    v.reason = "failure_rate";
-    return v;
-}
 
 TEST(EngineFleet, AnOpenFleetRefusesEverywhere) {
     fleet_engine f;
@@ -155,6 +78,26 @@ TEST(EngineFleet, ARefusalOfTheStoreIsRemembered) {
 }
 
 // The answer says that the fleet has closed meanwhile: the caller goes through.
+TEST(EngineFleet, ANewEraForgetsARefusal) {
+    fleet_engine f;
+    f.publish(open_view(100, 100ms));
+    f.run(100ms);
+    f.store.on_probe = [&](const probe_request& r) {
+        return probe_reply{
+            .granted = false, .retry_after = 10s, .fleet = f.store.truth[r.breaker], .live = 1};
+    };
+    EXPECT_EQ(f.acquire()->refusal().reason, refusal_reason::no_probe_left);
+    f.store.on_probe = [&](const probe_request& r) {
+        return probe_reply{
+            .granted = true, .retry_after = {}, .fleet = f.store.truth[r.breaker], .live = 1};
+    };
+    f.publish(open_view(101, 50ms));
+    f.run(100ms);
+    const auto p = f.acquire();
+    ASSERT_TRUE(p);
+    EXPECT_TRUE(p->is_probe());
+}
+
 TEST(EngineFleet, ARefusalThatBringsNewsAdmits) {
     fleet_engine f;
     f.publish(open_view(100, 100ms));
@@ -256,7 +199,7 @@ TEST(EngineFleet, GoesOnAloneWhenTheStoreIsLostAndComesBack) {
     fleet_engine f;
     f.publish(open_view(100, 10s));
     f.store.silent = true;
-    (void)f.core->acquire();    // its refusal is news, which nobody takes
+    (void)f.core->acquire();  // its refusal is news, which nobody takes
     f.run(1500ms);
     auto s = f.core->snapshot();
     EXPECT_TRUE(s.degraded);
@@ -371,6 +314,33 @@ TEST(EngineFleet, NeverWaitsOnTheStoresThread) {
     f.run(100ms);
     EXPECT_EQ(f.core->acquire().refusal().reason, refusal_reason::store_late);
     EXPECT_TRUE(f.acquire()->is_probe());  // and it is no obstacle for who asks rightly
+}
+
+// Options that go to and fro make no more windows than there are of them.
+TEST(EngineFleet, AWindowThatComesBackIsTheOldOne) {
+    fleet_engine f;
+    f.calls(3, outcome::success);
+    const auto use = [&](std::chrono::milliseconds window) {
+        auto rules = policy_of(calm());
+        rules.window = window;
+        fleet_port::terms t;
+        t.fleet = view_of_era(100, breaker_state::closed);
+        t.as_of = f.now();
+        t.rules = rules;
+        f.core->adopt(t);
+    };
+    for (int i = 0; i < 20; ++i) {
+        use(20s);
+        EXPECT_TRUE(f.core->snapshot().window.empty());
+        f.calls(1, outcome::failure);
+        EXPECT_EQ(f.core->snapshot().window, (counts{.failure = 1}));
+        use(10s);
+        EXPECT_TRUE(f.core->snapshot().window.empty());
+        f.calls(1, outcome::success);
+        EXPECT_EQ(f.core->snapshot().window, (counts{.success = 1}));
+    }
+    EXPECT_EQ(f.core->windows(), 2U);
+    EXPECT_EQ(f.core->snapshot().totals, (counts{.success = 23, .failure = 20}));
 }
 
 TEST(EngineFleet, LeavingTheFleetLeavesALocalBreaker) {

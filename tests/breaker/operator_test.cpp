@@ -86,6 +86,38 @@ TEST(Operator, WhatWasCountedWhileDisabledIsJudgedAfterwards) {
     EXPECT_EQ(b->state(), breaker_state::open);
 }
 
+// Rules on calls in their order see those made meanwhile, too: a success ends a row of failures.
+TEST(Operator, ARowOfFailuresGoesOnWhileDisabled) {
+    breaker_options o = quick();
+    o.minimum_calls = 1000;
+    o.consecutive_failures = 3;
+    timed_breaker b(o);
+    b.fail(2);
+    EXPECT_FALSE(b->disable("maintenance"));
+    b.succeed(1);
+    b.fail(1);
+    EXPECT_FALSE(b->resume("done"));
+    b.fail(1);
+    EXPECT_EQ(b->state(), breaker_state::closed);
+    b.fail(1);
+    EXPECT_EQ(b->state(), breaker_state::open);
+}
+
+TEST(Operator, ACountWindowGoesOnWhileDisabled) {
+    breaker_options o = quick();
+    o.count_window = 4;
+    timed_breaker b(o);
+    b.fail(2);
+    EXPECT_FALSE(b->disable("maintenance"));
+    b.succeed(4);
+    EXPECT_FALSE(b->resume("done"));
+    b.fail(1);
+    b.succeed(1);  // one of the last four
+    EXPECT_EQ(b->state(), breaker_state::closed);
+    b.fail(1);
+    EXPECT_EQ(b->state(), breaker_state::open);
+}
+
 TEST(Operator, ObservingDecidesButRefusesNothing) {
     timed_breaker b(quick());
     EXPECT_FALSE(b->observe("try the thresholds", 1h));

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
 #include <vector>
 
+#include "breaker/overdue.hpp"
 #include "breaker_fixture.hpp"
 
 namespace trinco::test {
@@ -162,6 +164,74 @@ TEST(Overdue, ManyCallsAtOnceAllHaveAPlace) {
     EXPECT_EQ(b->snapshot().overdue, 4999U);
     for (auto& p : hanging) p.success();
     EXPECT_EQ(b->snapshot().overdue, 0U);
+}
+
+// One caller does not pay for all who hang: each finds a bounded number, and nothing gets lost.
+TEST(Overdue, ManyTimeoutsAreCountedByManyCallers) {
+    auto o = quick();
+    o.minimum_calls = 100'000;
+    o.call_timeout = 500ms;
+    timed_breaker b(o);
+    const auto hanging = take(b, 3000);
+    b.pass(500ms);
+    b.succeed(1);
+    EXPECT_LE(b->snapshot().totals.failure, 2 * detail::overdue_table::most_timed_out);
+    b.succeed(1);
+    EXPECT_EQ(b->snapshot().totals.failure, 3000U);
+}
+
+// The time of a scan grows with the calls that are out, so it must not come with each call of a
+// crowd that becomes late one by one.
+TEST(Overdue, ScansOfManyCallsLieApart) {
+    detail::overdue_table table(150ms, 0ms, 1);
+    std::vector<detail::overdue_table::late_call> found;
+    std::chrono::nanoseconds now = 24h;
+    for (int i = 0; i < 100'000; ++i) {
+        ASSERT_NE(table.enter(0, now, 1), 0U);
+        now += 1us;
+    }
+    table.scan(now, found);
+    EXPECT_TRUE(found.empty());
+    std::size_t scans = 0;
+    for (const auto end = now + 150ms; now < end; now += 1us) {
+        if (!table.due(now)) continue;
+        table.scan(now, found);
+        ++scans;
+    }
+    EXPECT_LE(scans, 10U);
+    now += 50ms;
+    EXPECT_TRUE(table.due(now));
+    table.scan(now, found);
+    EXPECT_EQ(found.size(), 100'000U);
+}
+
+// A place is found without looking at all those that are taken, wherever these are.
+TEST(Overdue, PlacesAreFoundAmongManyThatHang) {
+    detail::overdue_table table(100ms, 0ms, 1);
+    std::vector<std::uint64_t> held;
+    for (int i = 0; i < 100'000; ++i) held.push_back(table.enter(0, 24h, 1));
+    // Each second one ends and another begins: were a search to begin at the first place each time,
+    // these would look at thousands of millions of places.
+    for (std::size_t i = 0; i < 400'000; ++i) {
+        auto& h = held[(i * 7919) % held.size()];
+        EXPECT_EQ(table.leave(h), detail::overdue_table::mark::in_time);
+        h = table.enter(0, 24h, 1);
+        ASSERT_NE(h, 0U);
+    }
+    std::set<std::uint64_t> places(held.begin(), held.end());
+    EXPECT_EQ(places.size(), held.size());
+}
+
+TEST(Overdue, OffWhenSetToZeroThoughDurationsAreJudged) {
+    auto o = slow_at(100ms);
+    o.overdue_after = 0ms;
+    timed_breaker b(o);
+    auto hanging = take(b, 4);
+    b.pass(200ms);
+    EXPECT_EQ(b->state(), breaker_state::closed);
+    EXPECT_EQ(b->snapshot().overdue, 0U);
+    for (auto& p : hanging) p.success();
+    EXPECT_EQ(b->snapshot().reason, "slow call rate");
 }
 
 }  // namespace

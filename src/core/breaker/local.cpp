@@ -1,6 +1,7 @@
 #include "core/breaker/local.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace trinco::detail {
 namespace {
@@ -180,11 +181,15 @@ local_breaker::change local_breaker::conclude(time at, double random) {
 
 local_breaker::change local_breaker::on_outcome(era e, counter what, const counts& window, time now,
                                                 double random) {
-    if (e != era_) return std::nullopt;
-    if (is_failure(what)) ++streak_;
+    count(e, what);
+    return on_window(e, window, now, random);
+}
+
+void local_breaker::count(era e, counter what) noexcept {
+    if (e != era_) return;
+    if (is_failure(what) && streak_ != std::numeric_limits<std::uint32_t>::max()) ++streak_;
     if (is_success(what)) streak_ = 0;
     last_calls_.add(what);
-    return on_window(e, window, now, random);
 }
 
 local_breaker::change local_breaker::on_window(era e, const counts& window, time now,

@@ -120,6 +120,8 @@ public:
     // One outcome of a call that began in era `e`; `window` holds it already. `random`, here and
     // below, is uniform in 0 <= random < 1.
     change on_outcome(era e, counter what, const counts& window, time now, double random);
+    // The same, but nothing is decided: an operator's hand is laid over the breaker.
+    void count(era e, counter what) noexcept;
     // The window's counts alone: old calls have left it, or overdue ones were counted.
     change on_window(era e, const counts& window, time now, double random);
 
