@@ -138,6 +138,7 @@ void engine::settle_local_probe(std::uint64_t era, std::uint64_t token, counter 
     if (era != local_.current_era()) {
         stale_ += counts_of(what);
         if (in_fleet()) stale_for_fleet_ += counts_of(what);
+        apply(local_.settle({token, era, nanoseconds(0)}, outcome::ignored, slow, now, share_));
         return;
     }
     window().add(generation() & 1, now, what);

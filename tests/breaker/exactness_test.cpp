@@ -68,6 +68,7 @@ public:
         const bool slow = slow_on() && now - c.began >= o_.slow_call_after;
         if (c.era != era_) {
             ++stale;
+            if (c.probe) --out_;
         } else if (c.probe) {
             --out_;
             settle_probe(what, slow);
@@ -124,7 +125,6 @@ private:
         outcomes_.clear();
         last_.clear();
         probes_.clear();
-        out_ = 0;
         streak_ = 0;
         known_overdue_ = 0;
         if (next == breaker_state::open) open_until = now + o_.open_for;
@@ -173,7 +173,7 @@ private:
     std::vector<seen> outcomes_;  // of this era
     std::deque<seen> last_;
     std::vector<seen> probes_;
-    std::uint64_t out_ = 0;  // probes in flight
+    std::uint64_t out_ = 0;  // probes in flight, of all eras
     std::uint64_t streak_ = 0;
     std::uint64_t known_overdue_ = 0;
 };

@@ -99,6 +99,36 @@ TEST(Complaint, LateProbeOfAnOlderEra) {
     EXPECT_EQ(d.b.probes_left(), 2U) << "a probe settles once";
 }
 
+// A probe that is still out when the breaker opens again is forgotten, and the next half-open lets
+// as many through as if it were not there.
+TEST(Complaint, TooManyProbesWithThoseOfAnOlderEra) {
+    auto d = due_for_probes();
+    const auto out = *d.begin();    // half_open_probes = 3, probe_timeout = 500 ms
+    d.calls(2, outcome::failure);
+    ASSERT_EQ(d.b.state(), breaker_state::open);
+    (void)d.b.trip(100ms, d.now);    // a shorter opening than the probe takes
+    d.pass(100ms);
+    ASSERT_TRUE(d.begin());
+    ASSERT_TRUE(d.begin());
+    EXPECT_EQ(d.b.probes_in_flight(), 3U);
+    EXPECT_FALSE(d.begin()) << "one of the three is still out";
+    d.end(out, outcome::failure);
+    EXPECT_EQ(d.b.state(), breaker_state::half_open) << "its result is of an older era";
+    EXPECT_TRUE(d.begin()) << "but its slot is free";
+}
+
+// As before, when nobody ever settles it: its deadline gives the slot back and decides nothing.
+TEST(Complaint, HungProbeOfAnOlderEra) {
+    auto d = due_for_probes();
+    ASSERT_TRUE(d.begin());
+    d.calls(2, outcome::failure);
+    (void)d.b.trip(100ms, d.now);
+    d.pass(500ms);
+    EXPECT_EQ(d.calls(3, outcome::success), 3);
+    EXPECT_EQ(d.b.state(), breaker_state::closed);
+    EXPECT_EQ(d.b.probes_in_flight(), 0U);
+}
+
 // An outcome that counts as neither keeps the probe's place for ever.
 TEST(Complaint, IgnoredOutcomeHoldingAProbe) {
     auto d = due_for_probes();

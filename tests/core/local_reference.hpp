@@ -70,8 +70,8 @@ public:
     void read_clock(ns now, double random) {
         readings.push_back(now);
         for (auto& p : probes) {
-            if (p.epoch + 1 != epochs.size() || p.end != fate::flying) continue;
-            if (p.deadline <= time()) p.end = fate::failure;
+            if (p.end != fate::flying || p.deadline > time()) continue;
+            p.end = p.epoch + 1 == epochs.size() ? fate::failure : fate::ignored;
         }
         decide_probes(random);
     }
@@ -101,7 +101,11 @@ public:
         }
         return n;
     }
-    int flying() const { return ended({fate::flying}); }
+    int flying() const {
+        return static_cast<int>(
+            std::count_if(probes.begin(), probes.end(),
+                          [](const probe& p) { return p.end == fate::flying; }));
+    }
     int failed() const { return ended({fate::failure, fate::slow_failure}); }
     int settled() const { return failed() + ended({fate::success, fate::slow_success}); }
     int probes_left() const {
@@ -167,8 +171,9 @@ public:
     }
     void settle(std::uint64_t token, fate how, double random) {
         auto& p = probes[token - 1];
-        if (p.epoch + 1 != epochs.size() || p.end != fate::flying) return;
-        p.end = how;
+        if (p.end != fate::flying) return;
+        p.end = p.epoch + 1 == epochs.size() ? how : fate::ignored;
+        if (p.end == fate::ignored) return;
         decide_probes(random);
     }
 

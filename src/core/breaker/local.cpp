@@ -121,7 +121,6 @@ std::uint8_t local_breaker::next_level(time at) const noexcept {
 
 void local_breaker::new_era() noexcept {
     ++era_;
-    flights_.clear();
     settled_ = {};
     streak_ = 0;
     last_calls_.clear();
@@ -217,27 +216,31 @@ local_breaker::asked local_breaker::ask_probe(time now, double random) {
         return answer;
     }
     const auto deadline = own_now_ + rules_.shared.probe_timeout;
-    flights_.push_back({++last_token_, deadline});
+    flights_.push_back({++last_token_, era_, deadline});
     answer.probe = {last_token_, era_, deadline - skew_};
     return answer;
 }
 
 local_breaker::change local_breaker::settle(const probe& p, outcome what, bool slow, time now,
                                             double random) {
-    if (auto c = expire(now, random)) return c;
+    auto others = expire(now, random);
     const auto mine = std::find_if(flights_.begin(), flights_.end(),
                                    [&p](const flight& f) { return f.token == p.token; });
-    if (mine == flights_.end()) return std::nullopt;  // late, or of an older era
+    if (mine == flights_.end()) return others;  // unknown or late
+    const bool decides = mine->era == era_ && what != outcome::ignored;
     flights_.erase(mine);
-    if (what == outcome::ignored) return std::nullopt;
+    if (!decides) return others;
     settled_ += counts_of(counter_of(what, slow));
     return conclude(own_now_, random);
 }
 
 local_breaker::change local_breaker::expire(time now, double random) {
     const auto at = advance(now);
-    const auto late = std::erase_if(flights_, [at](const flight& f) { return f.deadline <= at; });
-    settled_.failure += late;
+    std::erase_if(flights_, [this, at](const flight& f) {
+        if (f.deadline > at) return false;
+        if (f.era == era_) ++settled_.failure;
+        return true;
+    });
     return conclude(at, random);
 }
 

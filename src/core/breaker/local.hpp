@@ -11,9 +11,11 @@
 //            the caller's (core/breaker/window), and starts empty with every era.
 // Half-open  begins with the first probe asked for after the time of open; time alone changes
 //            nothing.
-// Probes     at most half_open_probes in flight or settled per era. Each has a deadline, at which
-//            it counts as failed, at the latest when the next probe is asked for: half-open never
-//            lasts because a result is missing. Ignored gives the slot back. A slow probe is judged
+// Probes     at most half_open_probes in flight, of whatever era, or settled in this one: a probe
+//            that is still out when the breaker opens again keeps its slot. Each has a deadline, at
+//            which it frees its slot and, in its own era, counts as failed; at the latest when the
+//            next probe is asked for: half-open never lasts because a result is missing. Ignored
+//            gives the slot back. A slow probe is judged
 //            as in a window: by slow_call_rate. Closes when all have settled under the thresholds,
 //            opens again as soon as that has become impossible.
 // Backoff    Opening again from half-open: one level more, at most 32. Opening from closed: the
@@ -127,8 +129,8 @@ public:
 
     // ---- open and half-open: probes
     [[nodiscard]] asked ask_probe(time now, double random);
-    // At the deadline or later a success counts as failed. An unknown, late or older probe changes
-    // nothing.
+    // At the deadline or later a success counts as failed. A probe of an older era frees its slot and
+    // decides nothing; an unknown or late one changes nothing.
     change settle(const probe& p, outcome what, bool slow, time now, double random);
     // Settles as failed every probe whose deadline has come.
     change expire(time now, double random);
@@ -156,6 +158,7 @@ public:
 private:
     struct flight {
         std::uint64_t token;
+        local_breaker::era era;
         time deadline;  // by the breaker's own time
     };
     // What stands still during suspension: the own state while the fleet's, or the inherited one,
@@ -197,7 +200,7 @@ private:
     count_window last_calls_;
 
     std::uint64_t last_token_ = 0;
-    std::vector<flight> flights_;  // probes of this era
+    std::vector<flight> flights_;  // probes that are out, of all eras
     counts settled_;               // probes of this era
 
     bool clock_known_ = false;
