@@ -70,7 +70,8 @@ function(trinco_test name)
   if("realtime" IN_LIST arg_LABELS)
     set(alone TRUE)
   endif()
-  gtest_discover_tests(${name} TEST_PREFIX ${name}. TEST_LIST ${name}_tests DISCOVERY_TIMEOUT 60
+  gtest_discover_tests(${name} TEST_PREFIX ${name}. TEST_LIST ${name}_tests NO_PRETTY_VALUES
+                       DISCOVERY_TIMEOUT 60
                        PROPERTIES TIMEOUT ${arg_TIMEOUT} RUN_SERIAL ${alone})
   # More than one label does not survive the way through gtest_discover_tests.
   set(labels_file ${CMAKE_CURRENT_BINARY_DIR}/${name}_labels.cmake)

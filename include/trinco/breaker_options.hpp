@@ -16,8 +16,8 @@
 namespace trinco {
 
 enum class consistency : std::uint8_t {
-    cached,   // calls are decided on the last known state: no round trip while closed or open
-    strict    // one read of the store before each call; outcomes still travel in batches
+    cached,  // calls are decided on the last known state: no round trip while closed or open
+    strict   // one read of the store before each call; outcomes still travel in batches
 };
 
 struct breaker_options {
@@ -109,9 +109,9 @@ struct breaker_options {
 
 // What is wrong with one option.
 struct option_error {
-    std::string key;       // as in breaker_options and in trinco.toml
-    std::string value;     // as given
-    std::string allowed;   // the range, in words with units
+    std::string key;      // as in breaker_options and in trinco.toml
+    std::string value;    // as given
+    std::string allowed;  // the range, in words with units
     // One sentence: what, value, allowed range.
     [[nodiscard]] std::string message() const;
 };

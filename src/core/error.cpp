@@ -41,7 +41,9 @@ const std::error_category& error_category() noexcept {
     return instance;
 }
 
-std::error_code make_error_code(errc e) noexcept { return {static_cast<int>(e), error_category()}; }
+std::error_code make_error_code(errc e) noexcept {
+    return {static_cast<int>(e), error_category()};
+}
 
 error_kind kind_of(const std::error_code& ec) noexcept {
     if (!ec) return error_kind::none;

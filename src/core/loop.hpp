@@ -4,12 +4,14 @@
 // lock_store.hpp build on them.
 //
 //   Thread      Every method of a store is called on the loop's thread; a completion runs there,
-//               later, never inside the call, and at most once. `loop::post` alone may be called from
-//               any thread.
-//   op          Owns the interest in an answer. Destroying it means that the completion does not run
-//               and that the effect at the store is unknown to the caller. That is cancellation;
-//               there is no other. Destroying an op inside its own completion is allowed.
-//   deadline    A call completes by its deadline plus one turn of the loop, whatever the network does.
+//               later, never inside the call, and at most once. `loop::post` alone may be called
+//               from any thread.
+//   op          Owns the interest in an answer. Destroying it means that the completion does not
+//               run and that the effect at the store is unknown to the caller. That is
+//               cancellation; there is no other. Destroying an op inside its own completion is
+//               allowed.
+//   deadline    A call completes by its deadline plus one turn of the loop, whatever the network
+//               does.
 //   errors      of three kinds, see trinco/error.hpp: not applied, unknown, gone.
 //   repeatable  The caller names everything that matters, so that the same value may be sent again;
 //               that is the cure for an unknown outcome.
@@ -44,7 +46,8 @@ using deadline = boot_clock::time_point;
 template <class T>
 using completion = unique_function<void(std::error_code, T)>;
 
-// Interest in an answer: destroying it cancels. Empty ones do nothing. One owner; the loop's thread.
+// Interest in an answer: destroying it cancels. Empty ones do nothing. One owner; the loop's
+// thread.
 class op {
 public:
     op() noexcept = default;

@@ -3,7 +3,8 @@
 //     if (TRINCO_MUTANT("lease_without_era")) return true;
 //
 // In a normal build the condition is the constant false and nothing remains of it. In a build with
-// TRINCO_MUTANTS the environment variable TRINCO_MUTANT names the one that is alive in this process.
+// TRINCO_MUTANTS the environment variable TRINCO_MUTANT names the one that is alive in this
+// process.
 #pragma once
 
 #if defined(TRINCO_MUTANTS) && TRINCO_MUTANTS

@@ -24,9 +24,8 @@ public:
     unique_function(std::nullptr_t) noexcept {}
 
     template <class F>
-        requires(!std::is_same_v<std::remove_cvref_t<F>, unique_function> &&
-                 std::is_invocable_r_v<R, std::decay_t<F>&, Args...>)
-    unique_function(F&& f) {
+    requires(!std::is_same_v<std::remove_cvref_t<F>, unique_function> &&
+             std::is_invocable_r_v<R, std::decay_t<F>&, Args...>) unique_function(F&& f) {
         using target = std::decay_t<F>;
         if constexpr (fits<target>) {
             ::new (static_cast<void*>(storage_)) target(std::forward<F>(f));
@@ -69,8 +68,9 @@ private:
     };
 
     template <class F>
-    static constexpr bool fits = sizeof(F) <= capacity && alignof(F) <= alignof(void*) &&
-                                 std::is_nothrow_move_constructible_v<F>;
+    static constexpr bool fits =
+        sizeof(F) <= capacity &&
+        alignof(F) <= alignof(void*) && std::is_nothrow_move_constructible_v<F>;
 
     template <class F>
     static F& target_of(void* storage) noexcept {
@@ -82,25 +82,24 @@ private:
     }
 
     template <class F>
-    static constexpr table table_of{
-        [](void* storage, Args&&... args) -> R {
-            return target_of<F>(storage)(std::forward<Args>(args)...);
-        },
-        [](void* from, void* to) noexcept {
-            if constexpr (fits<F>) {
-                ::new (to) F(std::move(target_of<F>(from)));
-                target_of<F>(from).~F();
-            } else {
-                ::new (to) F*(&target_of<F>(from));
-            }
-        },
-        [](void* storage) noexcept {
-            if constexpr (fits<F>) {
-                target_of<F>(storage).~F();
-            } else {
-                delete &target_of<F>(storage);
-            }
-        }};
+    static constexpr table table_of{[](void* storage, Args&&... args) -> R {
+                                        return target_of<F>(storage)(std::forward<Args>(args)...);
+                                    },
+                                    [](void* from, void* to) noexcept {
+                                        if constexpr (fits<F>) {
+                                            ::new (to) F(std::move(target_of<F>(from)));
+                                            target_of<F>(from).~F();
+                                        } else {
+                                            ::new (to) F*(&target_of<F>(from));
+                                        }
+                                    },
+                                    [](void* storage) noexcept {
+                                        if constexpr (fits<F>) {
+                                            target_of<F>(storage).~F();
+                                        } else {
+                                            delete &target_of<F>(storage);
+                                        }
+                                    }};
 
     void take(unique_function& other) noexcept {
         if (other.table_ == nullptr) return;

@@ -3,7 +3,8 @@
 //
 // A user's callback may take its time, or the lock that it guards; were it called on the loop's
 // thread, renewals would wait for it. A session has two: stop tokens are requested on one and
-// everything else is called on the other, so that a slow callback does not keep a loss from anybody.
+// everything else is called on the other, so that a slow callback does not keep a loss from
+// anybody.
 #pragma once
 
 #include <chrono>

@@ -40,9 +40,9 @@ public:
     lock_claim& operator=(const lock_claim&) = delete;
 
     // Errors: would_deadlock while it holds or acquires; conflict (only_if_free); not_acquired by
-    // the deadline, or unavailable when the last request failed, and for only_if_free when it had no
-    // answer by then; lost and shut_down with the session; what the store refuses. The completion runs later, unless abandon() or the
-    // destructor comes first.
+    // the deadline, or unavailable when the last request failed, and for only_if_free when it had
+    // no answer by then; lost and shut_down with the session; what the store refuses. The
+    // completion runs later, unless abandon() or the destructor comes first.
     void acquire(lock_request what, completion<grant> done);
     // Gives up the acquisition under way, whose completion will not run, or the lock held.
     void abandon();

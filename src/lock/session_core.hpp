@@ -77,8 +77,8 @@ public:
     // Opens the lease; repeated, with growing waits, until the deadline while the store cannot be
     // reached. Once. An answer that was lost leaves a lease that ends by itself.
     void open(deadline by, told done);
-    // Ends the lease and with it every claim; done with the store's answer, by the deadline. When it
-    // is being ended already, with that answer, within the request timeout.
+    // Ends the lease and with it every claim; done with the store's answer, by the deadline. When
+    // it is being ended already, with that answer, within the request timeout.
     void close(deadline by, told done);
     // Called once when the session ends, after its holders were told; also by close (shut_down).
     void when_lost(told f) { when_lost_ = std::move(f); }

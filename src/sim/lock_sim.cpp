@@ -184,7 +184,8 @@ void lock_run::clog_somebody() {
     }
 }
 
-// The reply to a renewal comes late, and then nothing does: the holder lives on what it was promised.
+// The reply to a renewal comes late, and then nothing does: the holder lives on what it was
+// promised.
 void lock_run::slow_then_silent() {
     auto rows = locks_->rows();
     std::erase_if(rows, [](const auto& r) { return !r.holds; });

@@ -103,10 +103,10 @@ TEST(Complaint, LateProbeOfAnOlderEra) {
 // as many through as if it were not there.
 TEST(Complaint, TooManyProbesWithThoseOfAnOlderEra) {
     auto d = due_for_probes();
-    const auto out = *d.begin();    // half_open_probes = 3, probe_timeout = 500 ms
+    const auto out = *d.begin();  // half_open_probes = 3, probe_timeout = 500 ms
     d.calls(2, outcome::failure);
     ASSERT_EQ(d.b.state(), breaker_state::open);
-    (void)d.b.trip(100ms, d.now);    // a shorter opening than the probe takes
+    (void)d.b.trip(100ms, d.now);  // a shorter opening than the probe takes
     d.pass(100ms);
     ASSERT_TRUE(d.begin());
     ASSERT_TRUE(d.begin());

@@ -102,9 +102,8 @@ public:
         return n;
     }
     int flying() const {
-        return static_cast<int>(
-            std::count_if(probes.begin(), probes.end(),
-                          [](const probe& p) { return p.end == fate::flying; }));
+        return static_cast<int>(std::count_if(
+            probes.begin(), probes.end(), [](const probe& p) { return p.end == fate::flying; }));
     }
     int failed() const { return ended({fate::failure, fate::slow_failure}); }
     int settled() const { return failed() + ended({fate::success, fate::slow_success}); }

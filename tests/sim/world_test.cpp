@@ -26,7 +26,9 @@ TEST(World, DestroyedOpNeverRuns) {
     world w(1);
     auto& n = w.add_node("n");
     bool ran = false;
-    { auto dropped = n.at(n.now() + 1s, [&] { ran = true; }); }
+    {
+        auto dropped = n.at(n.now() + 1s, [&] { ran = true; });
+    }
     // A timer that takes over the free place must not be cancelled by the old op.
     bool other = false;
     auto kept = n.at(n.now() + 1s, [&] { other = true; });

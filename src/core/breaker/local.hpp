@@ -90,8 +90,8 @@ public:
 
     explicit local_breaker(const local_rules& rules, era first = 1);
 
-    // ---- reading; cheap, nothing changes. Only a changing method can notice that the clock was set,
-    // so begin each turn with expire(now).
+    // ---- reading; cheap, nothing changes. Only a changing method can notice that the clock was
+    // set, so begin each turn with expire(now).
     [[nodiscard]] breaker_state state() const noexcept { return state_; }
     [[nodiscard]] era current_era() const noexcept { return era_; }
     [[nodiscard]] bool suspended() const noexcept { return suspended_; }
@@ -129,8 +129,8 @@ public:
 
     // ---- open and half-open: probes
     [[nodiscard]] asked ask_probe(time now, double random);
-    // At the deadline or later a success counts as failed. A probe of an older era frees its slot and
-    // decides nothing; an unknown or late one changes nothing.
+    // At the deadline or later a success counts as failed. A probe of an older era frees its slot
+    // and decides nothing; an unknown or late one changes nothing.
     change settle(const probe& p, outcome what, bool slow, time now, double random);
     // Settles as failed every probe whose deadline has come.
     change expire(time now, double random);

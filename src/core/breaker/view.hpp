@@ -21,17 +21,17 @@ using trinco::counts;
 using trinco::outcome;
 using trinco::override_kind;
 
-// What one party knows of the fleet's breaker. Of two views the one with the greater (era, rev) wins,
-// in both directions and in every state.
+// What one party knows of the fleet's breaker. Of two views the one with the greater (era, rev)
+// wins, in both directions and in every state.
 struct view {
     era_t era = 0;
-    std::uint64_t rev = 0;    // grows, within an era, at every other change except of counts
+    std::uint64_t rev = 0;  // grows, within an era, at every other change except of counts
     breaker_state state = breaker_state::closed;
     // open: until probes may be asked for. closed: what is left of the recovery ramp. half_open: 0.
     std::chrono::milliseconds remaining{0};
-    std::uint8_t backoff_level = 0;    // re-openings in a row
+    std::uint8_t backoff_level = 0;  // re-openings in a row
     override_kind over = override_kind::none;
-    std::string reason;       // of the override when there is one, else of the last transition
+    std::string reason;  // of the override when there is one, else of the last transition
     std::chrono::milliseconds over_remaining{0};
     // When, by the store's clock in microseconds, the governing options were stamped; 0: never.
     std::uint64_t options_stamp = 0;
