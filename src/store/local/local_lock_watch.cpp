@@ -1,0 +1,209 @@
+#include "store/local/local_lock_watch.hpp"
+
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "trinco/error.hpp"
+
+namespace trinco::detail {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto reread_every = 1s;
+constexpr auto look_at_byte_every = 50ms;
+
+owned_descriptor process_of(std::int64_t pid) {
+    return owned_descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+}
+
+bool has_ended(const owned_descriptor& process) {
+    ::pollfd p{process.get(), POLLIN, 0};
+    return ::poll(&p, 1, 0) > 0;
+}
+
+}  // namespace
+
+// Removes who has died or run out.
+class local_lock_watch::reap_job final : public local_job {
+public:
+    reap_job(std::set<std::int64_t> dead, std::shared_ptr<local_lives> lives, local_process self)
+        : local_job(local_job::kind::write),
+          dead_(std::move(dead)),
+          lives_(std::move(lives)),
+          self_(std::move(self)) {}
+    void run(local_file& in, local_round& after) override {
+        local_queues(in, after, lives_, self_).reap(dead_);
+        after.look = true;
+    }
+    void finish(std::error_code) noexcept override {}
+
+private:
+    std::set<std::int64_t> dead_;
+    std::shared_ptr<local_lives> lives_;
+    local_process self_;
+};
+
+void local_lock_watch::add(std::uint64_t listener, kind k, std::string_view what, claim_id id) {
+    auto one = std::make_shared<item>();
+    one->listener = listener;
+    one->what = k;
+    one->name = what;
+    one->id = id;
+    const std::lock_guard hold(m_);
+    items_.emplace(listener, std::move(one));
+}
+
+void local_lock_watch::remove(std::uint64_t listener) {
+    const std::lock_guard hold(m_);
+    items_.erase(listener);
+}
+
+void local_lock_watch::remove_all() {
+    const std::lock_guard hold(m_);
+    items_.clear();
+}
+
+std::vector<std::shared_ptr<local_lock_watch::item>> local_lock_watch::items() {
+    std::vector<std::shared_ptr<item>> all;
+    const std::lock_guard hold(m_);
+    for (const auto& one : items_) all.push_back(one.second);
+    return all;
+}
+
+boot_clock::time_point local_lock_watch::next_look() {
+    const std::lock_guard hold(m_);
+    return items_.empty() ? boot_clock::time_point::max() : next_;
+}
+
+void local_lock_watch::add_descriptors(std::vector<::pollfd>& to) {
+    for (const auto& one : watched_) {
+        if (one.second.process.get() >= 0) to.push_back({one.second.process.get(), POLLIN, 0});
+    }
+}
+
+std::shared_ptr<local_job> local_lock_watch::look(local_file& at) {
+    next_ = boot_clock::now() + reread_every;
+    const auto all = items();
+    if (all.empty() && lives_->own().empty()) return nullptr;
+    concerned_.clear();
+    dead_.clear();
+    over_ = false;
+    now_ = at.now().count();
+    local_round none;
+    at.begin_reading();
+    try {
+        local_queues q(at, none, lives_, self_);
+        for (const auto& one : all) look_at(q, *one);
+        q.drop_ended();
+        at.commit();
+    } catch (...) {
+        at.roll_back();
+        throw;
+    }
+    std::erase_if(watched_, [this](const auto& w) { return !concerned_.contains(w.first); });
+    if (dead_.empty() && !over_) return nullptr;
+    return std::make_shared<reap_job>(dead_, lives_, self_);
+}
+
+void local_lock_watch::look_at(local_queues& q, item& one) {
+    if (one.what == kind::holder) return look_at_holder(q, one);
+    const auto c = q.find(one.name, one.id);
+    if (one.what == kind::end) {
+        if (c && !c->evicted) return look_again(c->ends, now_);
+        const std::error_code why = c ? errc::evicted : errc::lost;
+        remove(one.listener);
+        return post(one.listener, [why](lock_listeners& all, lock_listeners::iterator l) {
+            auto call = std::move(l->second.gone);
+            all.erase(l);
+            call(why);
+        });
+    }
+    if (!c) return finish(one.listener, errc::lost, {});
+    if (c->missing == 0) return finish(one.listener, {}, q.grant_of(c->id));
+    look_at_turn(q, one, *c);
+}
+
+void local_lock_watch::look_at_turn(local_queues& q, item& one, const local_queues::claim_row& c) {
+    look_again(c.ends, now_);
+    look_ahead(q.ahead_of(c.id));
+    if (one.what != kind::turn_and_place) return;
+    const auto at = q.place_of(c.id);
+    const bool first = !std::exchange(one.told, true);
+    if (std::exchange(one.place, at.ahead) == at.ahead || first) return;
+    post(one.listener, [at](lock_listeners&, lock_listeners::iterator l) {
+        const auto call = l->second.moved;
+        (*call)(at);
+    });
+}
+
+void local_lock_watch::look_at_holder(local_queues& q, item& one) {
+    auto holder = q.holder_of(one.name);
+    std::optional<std::pair<std::int64_t, std::string>> shows;
+    if (holder) shows.emplace(holder->first, holder->second.info);
+    const bool first = !std::exchange(one.told, true);
+    if (std::exchange(one.shown, shows) == shows && !first) return;
+    auto e = holder ? std::optional(std::move(holder->second)) : std::nullopt;
+    post(one.listener, [e = std::move(e)](lock_listeners&, lock_listeners::iterator l) {
+        const auto call = l->second.seen;
+        (*call)(e);
+    });
+}
+
+void local_lock_watch::look_ahead(const std::vector<local_queues::party>& parties) {
+    for (const auto& p : parties) {
+        over_ = over_ || p.ends <= now_;
+        look_again(p.ends, now_);
+        if (concerned_.insert(p.session).second) watch(p);
+    }
+}
+
+void local_lock_watch::watch(const local_queues::party& p) {
+    const bool ours = p.same_pid_space && !self_.pid_space.empty() && p.pid == self_.pid;
+    const auto [at, fresh] = watched_.try_emplace(p.session);
+    auto& process = at->second.process;
+    // First the descriptor, then the question: who lives now is who the descriptor is of.
+    if (fresh && !ours && p.same_pid_space && !self_.pid_space.empty() && p.pid > 0) {
+        process = process_of(p.pid);
+    }
+    if (!lives_->is_alive(p.session)) {
+        dead_.insert(p.session);
+        return;
+    }
+    // The process is gone and a descendant goes on, or it never was to be seen from here.
+    if (process.get() >= 0 && has_ended(process)) process = owned_descriptor();
+    if (process.get() < 0 && !ours) {
+        next_ = std::min(next_, boot_clock::now() + look_at_byte_every);
+    }
+}
+
+// Not before it is over: a moment too early would only be looked at again.
+void local_lock_watch::look_again(std::int64_t at, std::int64_t now) {
+    const auto left = std::chrono::microseconds(std::max<std::int64_t>(at - now, 0) + 1);
+    next_ = std::min(next_, boot_clock::now() + std::min<boot_clock::duration>(left, reread_every));
+}
+
+// `call` runs on the loop's thread, if the listener is still there then.
+template <class F>
+void local_lock_watch::post(std::uint64_t listener, F call) {
+    outlet_->post([to = to_, listener, call = std::move(call)]() mutable {
+        const auto all = to.lock();
+        if (!all) return;
+        const auto at = all->find(listener);
+        if (at != all->end()) call(*all, at);
+    });
+}
+
+void local_lock_watch::finish(std::uint64_t listener, std::error_code error, grant g) {
+    remove(listener);
+    post(listener, [error, g = std::move(g)](lock_listeners& all, lock_listeners::iterator l) {
+        auto call = std::move(l->second.granted);
+        all.erase(l);
+        call(error, g);
+    });
+}
+
+}  // namespace trinco::detail

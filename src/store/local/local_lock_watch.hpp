@@ -1,0 +1,101 @@
+// Those who wait at a local store of locks: for their turn, for the end of a claim, for a change of
+// holder. The functions stay on the loop's thread (lock_listeners); the worker's thread looks at
+// the file for them (local_lock_watch).
+//
+// A waiter is rung at when it is its turn. It does not rely on that alone: it watches the process
+// of the entry just ahead (a pidfd in the same PID namespace, otherwise, or when a descendant keeps
+// the session alive, the session's byte every 50 ms), has a timer at that session's end, and reads
+// again every second. Whoever finds a session dead or run out removes it, which gives the turn on.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/loop.hpp"
+#include "store/local/local_calls.hpp"
+#include "store/local/local_queues.hpp"
+
+namespace trinco::detail {
+
+// On the loop's thread. What is called more than once is held while it runs, because it may end
+// itself.
+struct lock_listener {
+    completion<grant> granted;
+    std::shared_ptr<unique_function<void(place)>> moved;
+    unique_function<void(std::error_code)> gone;
+    std::shared_ptr<unique_function<void(std::optional<entry>)>> seen;
+};
+using lock_listeners = std::map<std::uint64_t, lock_listener>;
+
+class local_lock_watch final : public local_watcher {
+public:
+    local_lock_watch(std::shared_ptr<local_outlet> outlet, std::weak_ptr<lock_listeners> to,
+                     std::shared_ptr<local_lives> lives, local_process self)
+        : outlet_(std::move(outlet)),
+          to_(std::move(to)),
+          lives_(std::move(lives)),
+          self_(std::move(self)) {}
+
+    enum class kind : std::uint8_t { turn, turn_and_place, end, holder };
+    // The loop's thread. `what`: a lease, or the name to observe.
+    void add(std::uint64_t listener, kind k, std::string_view what, claim_id id);
+    void remove(std::uint64_t listener);
+    void remove_all();
+
+    [[nodiscard]] std::shared_ptr<local_job> look(local_file& at) override;
+    [[nodiscard]] boot_clock::time_point next_look() override;
+    void add_descriptors(std::vector<::pollfd>& to) override;
+
+private:
+    struct item {
+        std::uint64_t listener;
+        kind what;
+        std::string name;
+        claim_id id;
+        std::optional<std::uint32_t> place;                         // as told
+        std::optional<std::pair<std::int64_t, std::string>> shown;  // row and info of the holder
+        bool told = false;                                          // anything
+    };
+    // A session whose end is waited for.
+    struct watched {
+        owned_descriptor process;  // none: its byte is looked at again and again
+    };
+    class reap_job;
+
+    void look_at(local_queues& q, item& one);
+    void look_at_turn(local_queues& q, item& one, const local_queues::claim_row& c);
+    void look_at_holder(local_queues& q, item& one);
+    void look_ahead(const std::vector<local_queues::party>& parties);
+    void watch(const local_queues::party& p);
+    void look_again(std::int64_t at, std::int64_t now);
+    [[nodiscard]] std::vector<std::shared_ptr<item>> items();
+    template <class F>
+    void post(std::uint64_t listener, F call);
+    void finish(std::uint64_t listener, std::error_code error, grant g);
+
+    std::shared_ptr<local_outlet> outlet_;
+    std::weak_ptr<lock_listeners> to_;
+    std::shared_ptr<local_lives> lives_;
+    const local_process self_;
+
+    std::mutex m_;
+    std::map<std::uint64_t, std::shared_ptr<item>> items_;
+
+    // The worker's thread.
+    boot_clock::time_point next_ = boot_clock::time_point::min();
+    std::map<std::int64_t, watched> watched_;
+    std::set<std::int64_t> concerned_;  // sessions that this look has met
+    std::set<std::int64_t> dead_;
+    bool over_ = false;  // a session has run out
+    std::int64_t now_ = 0;
+};
+
+}  // namespace trinco::detail

@@ -1,0 +1,81 @@
+#include "store/local/local_mail.hpp"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+namespace trinco::detail {
+namespace {
+
+// False when the name does not fit.
+bool fill(::sockaddr_un& address, int folder, const std::string& name) noexcept {
+    address = {};
+    address.sun_family = AF_UNIX;
+    const std::string path = "/proc/self/fd/" + std::to_string(folder) + "/" + name;
+    if (path.size() >= sizeof address.sun_path) return false;
+    std::memcpy(address.sun_path, path.data(), path.size());
+    return true;
+}
+
+const ::sockaddr* generic(const ::sockaddr_un& address) noexcept {
+    return reinterpret_cast<const ::sockaddr*>(&address);
+}
+
+}  // namespace
+
+local_mail::local_mail(const std::string& folder, std::string name, unsigned mode)
+    : name_(std::move(name)) {
+    const auto fail = [this](const char* what) {
+        const int error = errno;
+        if (socket_ >= 0) ::close(socket_);
+        if (folder_ >= 0) ::close(folder_);
+        throw std::system_error(error, std::generic_category(), what);
+    };
+    folder_ = ::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (folder_ < 0) fail("the folder cannot be opened");
+    socket_ = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (socket_ < 0) fail("a socket cannot be made");
+    ::sockaddr_un address{};
+    if (!fill(address, folder_, name_)) {
+        errno = ENAMETOOLONG;
+        fail("the name of a socket is too long");
+    }
+    if (::bind(socket_, generic(address), sizeof address) != 0) fail("a socket cannot be bound");
+    if (::fchmodat(folder_, name_.c_str(), mode, 0) != 0) fail("a socket cannot be shared");
+}
+
+local_mail::~local_mail() {
+    ::unlinkat(folder_, name_.c_str(), 0);
+    ::close(socket_);
+    ::close(folder_);
+}
+
+bool local_mail::take_all() noexcept {
+    bool any = false;
+    char ring = 0;
+    while (::recv(socket_, &ring, 1, MSG_DONTWAIT) >= 0) any = true;
+    return any;
+}
+
+bool local_mail::ring(const std::string& other) noexcept {
+    ::sockaddr_un address{};
+    if (!fill(address, folder_, other)) return false;
+    const char ring = 1;
+    if (::sendto(socket_, &ring, 1, MSG_DONTWAIT | MSG_NOSIGNAL, generic(address),
+                 sizeof address) >= 0) {
+        return true;
+    }
+    const int error = errno;
+    if (error == ECONNREFUSED) ::unlinkat(folder_, other.c_str(), 0);
+    return error != ECONNREFUSED && error != ENOENT;
+}
+
+}  // namespace trinco::detail

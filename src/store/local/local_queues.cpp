@@ -1,0 +1,436 @@
+#include "store/local/local_queues.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "core/names.hpp"
+#include "trinco/error.hpp"
+
+namespace trinco::detail {
+namespace {
+
+constexpr std::size_t max_info = 4'096;
+constexpr std::uint32_t max_permits = 1'000'000;
+constexpr std::int64_t max_sessions = 10'000;
+constexpr std::int64_t max_claims = 100'000;
+
+// Claims are numbered by their callers over all 64 bits; the file's numbers are signed.
+std::int64_t stored(claim_id id) noexcept {
+    return static_cast<std::int64_t>(id.n);
+}
+
+std::int64_t microseconds_of(std::chrono::seconds s) noexcept {
+    return std::chrono::microseconds(s).count();
+}
+
+}  // namespace
+
+const lock_traits& local_queues::traits() noexcept {
+    static const lock_traits all{
+        .fifo = true, .shared = true, .permits = true, .values = true, .guarded_writes = true};
+    return all;
+}
+
+// ---- sessions -----------------------------------------------------------------------------------
+
+std::string local_queues::lease_of(std::int64_t session) const {
+    return std::to_string(in_.epoch()) + "-" + std::to_string(session);
+}
+
+std::int64_t local_queues::session_of(std::string_view lease) const {
+    const std::string life = std::to_string(in_.epoch()) + "-";
+    if (!lease.starts_with(life)) return 0;
+    lease.remove_prefix(life.size());
+    std::int64_t session = 0;
+    const auto* const end = lease.data() + lease.size();
+    const auto read = std::from_chars(lease.data(), end, session);
+    return read.ec == std::errc() && read.ptr == end && session > 0 ? session : 0;
+}
+
+bool local_queues::is_current(std::int64_t session) {
+    query q(in_.db().prepared("SELECT 1 FROM sessions WHERE id = ? AND ends > ?"), session, now_);
+    return q.next();
+}
+
+local_answer<lease> local_queues::open(std::chrono::seconds ttl, std::string_view label) {
+    if (ttl < traits().ttl_min || ttl > traits().ttl_max || label.size() > max_info) {
+        return {errc::invalid, {}};
+    }
+    sweep();
+    {
+        query q(in_.db().prepared("SELECT count(*) FROM sessions"));
+        if (q.next() && q.number(0) >= max_sessions) return {errc::busy, {}};
+    }
+    std::int64_t session = 0;
+    {
+        query q(in_.db().prepared("INSERT INTO sessions(label, ttl, ends, socket, pid, pid_space) "
+                                  "VALUES(?, ?, ?, ?, ?, ?) RETURNING id"),
+                label, std::int64_t{ttl.count()}, now_ + microseconds_of(ttl), self_.socket,
+                self_.pid, self_.pid_space);
+        while (q.next()) session = q.number(0);
+    }
+    // Held from before anybody can see the row; given up again if the commit fails.
+    after_.committed.emplace_back(
+        [lives = lives_, session, held = lives_->hold(session)]() mutable {
+            lives->keep(session, std::move(held));
+        });
+    return {{}, {lease_of(session), ttl}};
+}
+
+local_answer<std::chrono::seconds> local_queues::renew(std::string_view lease) {
+    sweep();
+    const auto session = session_of(lease);
+    query q(in_.db().prepared(
+                "UPDATE sessions SET ends = ? + ttl * 1000000 WHERE id = ? RETURNING ttl"),
+            now_, session);
+    std::int64_t ttl = 0;
+    while (q.next()) ttl = q.number(0);
+    if (ttl == 0) return {errc::lost, {}};
+    return {{}, std::chrono::seconds(ttl)};
+}
+
+void local_queues::revoke(std::string_view lease) {
+    sweep();
+    end_session(session_of(lease));
+}
+
+local_answer<std::vector<claim_id>> local_queues::owned(std::string_view lease) {
+    const auto session = session_of(lease);
+    if (!is_current(session)) return {errc::lost, {}};
+    local_answer<std::vector<claim_id>> out;
+    query q(in_.db().prepared("SELECT claim FROM claims WHERE session = ?"), session);
+    while (q.next()) out.value.push_back({static_cast<std::uint64_t>(q.number(0))});
+    std::sort(out.value.begin(), out.value.end());
+    return out;
+}
+
+void local_queues::sweep() {
+    std::vector<std::int64_t> over;
+    {
+        query q(in_.db().prepared("SELECT id FROM sessions WHERE ends <= ?"), now_);
+        while (q.next()) over.push_back(q.number(0));
+    }
+    if (over.empty()) return;
+    names queues;
+    for (const auto session : over) remove_session(session, queues);
+    settle(std::move(queues));
+}
+
+void local_queues::reap(const std::set<std::int64_t>& sessions) {
+    sweep();
+    names queues;
+    for (const auto session : sessions) {
+        if (!lives_->is_alive(session)) remove_session(session, queues);
+    }
+    settle(std::move(queues));
+}
+
+void local_queues::end_all_of(const std::string& socket) {
+    std::vector<std::int64_t> all;
+    {
+        query q(in_.db().prepared("SELECT id FROM sessions WHERE socket = ?"), socket);
+        while (q.next()) all.push_back(q.number(0));
+    }
+    names queues;
+    for (const auto session : all) remove_session(session, queues);
+    settle(std::move(queues));
+    query(in_.db().prepared("DELETE FROM observers WHERE socket = ?"), socket).run();
+}
+
+void local_queues::end_session(std::int64_t session) {
+    names queues;
+    remove_session(session, queues);
+    settle(std::move(queues));
+}
+
+// All its entries go before anybody is granted: nothing is granted to a lease that has ended.
+void local_queues::remove_session(std::int64_t session, names& queues) {
+    ring_session(session);
+    std::vector<std::int64_t> claims;
+    {
+        query q(in_.db().prepared("SELECT id FROM claims WHERE session = ?"), session);
+        while (q.next()) claims.push_back(q.number(0));
+    }
+    for (const auto claim : claims) delete_claim(claim, queues);
+    query(in_.db().prepared("DELETE FROM sessions WHERE id = ?"), session).run();
+    after_.committed.emplace_back([lives = lives_, session] { lives->drop(session); });
+}
+
+void local_queues::delete_claim(std::int64_t claim, names& queues) {
+    {
+        query q(in_.db().prepared("DELETE FROM entries WHERE claim = ? RETURNING name"), claim);
+        while (q.next()) queues.insert(q.text(0));
+    }
+    query(in_.db().prepared("DELETE FROM claims WHERE id = ?"), claim).run();
+}
+
+void local_queues::ring_session(std::int64_t session) {
+    after_.look = true;
+    query q(in_.db().prepared("SELECT socket FROM sessions WHERE id = ?"), session);
+    while (q.next()) after_.rings.insert(q.text(0));
+}
+
+void local_queues::ring_observers(std::string_view name) {
+    query q(in_.db().prepared("SELECT socket FROM observers WHERE name = ?"), name);
+    while (q.next()) after_.rings.insert(q.text(0));
+}
+
+// ---- queues -------------------------------------------------------------------------------------
+
+void local_queues::settle(names queues) {
+    if (queues.empty()) return;
+    after_.look = true;
+    names told;
+    while (!queues.empty()) {
+        const std::string name = *queues.begin();
+        queues.erase(queues.begin());
+        told.insert(name);
+        if (!advance(name, told)) continue;
+        // Somebody in front had died: his entries go, and then it is looked at anew.
+        std::set<std::int64_t> dead;
+        {
+            query q(in_.db().prepared("SELECT DISTINCT c.session FROM entries e JOIN claims c ON "
+                                      "c.id = e.claim WHERE e.name = ?"),
+                    name);
+            while (q.next()) {
+                if (!lives_->is_alive(q.number(0))) dead.insert(q.number(0));
+            }
+        }
+        for (const auto session : dead) remove_session(session, queues);
+        queues.insert(name);
+    }
+    for (const auto& name : told) ring_observers(name);
+}
+
+// Gives the turn to those who have it now. True, and nothing is given, when one of those in front
+// is dead.
+bool local_queues::advance(const std::string& name, names& granted) {
+    struct next {
+        std::int64_t claim;
+        std::int64_t session;
+    };
+    std::vector<next> turns;
+    {
+        query q(in_.db().prepared("SELECT e.claim, c.session, e.kind, e.n, e.turn FROM entries e "
+                                  "JOIN claims c ON c.id = e.claim WHERE e.name = ? "
+                                  "ORDER BY e.claim"),
+                name);
+        turn_rule rule;
+        while (!rule.closed() && q.next()) {
+            if (!lives_->is_alive(q.number(1))) return true;
+            const seat asks{static_cast<claim_kind>(q.number(2)),
+                            static_cast<std::uint32_t>(q.number(3))};
+            if (q.number(4) == 0 && rule.has_turn(asks)) {
+                turns.push_back({q.number(0), q.number(1)});
+            }
+            rule.pass(asks);
+        }
+    }
+    for (const auto& one : turns) {
+        query(in_.db().prepared("UPDATE entries SET turn = 1 WHERE name = ? AND claim = ?"), name,
+              one.claim)
+            .run();
+        std::int64_t missing = 1;
+        {
+            query q(in_.db().prepared("UPDATE claims SET missing = missing - 1 WHERE id = ? "
+                                      "RETURNING missing"),
+                    one.claim);
+            while (q.next()) missing = q.number(0);
+        }
+        if (missing == 0) give(one.claim, one.session, granted);
+    }
+    return false;
+}
+
+// A token of its own for each grant: a waiter that is granted by another's release must stand
+// above whatever was granted since it entered.
+void local_queues::give(std::int64_t claim, std::int64_t session, names& granted) {
+    std::uint64_t number = 0;
+    {
+        query q(in_.db().prepared("UPDATE machine SET granted = granted + 1 RETURNING granted"));
+        while (q.next()) number = static_cast<std::uint64_t>(q.number(0));
+    }
+    const std::uint64_t token = (in_.epoch() << 32U) + number;
+    query(in_.db().prepared("UPDATE entries SET token = ? WHERE claim = ? AND kind = 0"), token,
+          claim)
+        .run();
+    {
+        query q(in_.db().prepared("SELECT name FROM entries WHERE claim = ?"), claim);
+        while (q.next()) granted.insert(q.text(0));
+    }
+    ring_session(session);
+}
+
+std::error_code local_queues::check(const claim& what) {
+    const auto& t = traits();
+    if (what.parts.empty() || what.parts.size() > t.parts_max || what.info.size() > max_info) {
+        return errc::invalid;
+    }
+    const part* before = nullptr;
+    for (const auto& p : what.parts) {
+        const bool counts = p.kind == claim_kind::permit;
+        const bool sound = counts ? p.n >= 1 && p.n <= max_permits : p.n == 0;
+        if (!sound || check_lock_name(p.name) || (before != nullptr && before->name >= p.name)) {
+            return errc::invalid;
+        }
+        before = &p;
+    }
+    if (!has_room_for_claims()) return errc::busy;
+    for (const auto& p : what.parts) {
+        if (p.kind != claim_kind::permit) continue;
+        query q(in_.db().prepared("SELECT 1 FROM entries WHERE name = ? AND kind = 2 AND n <> ? "
+                                  "LIMIT 1"),
+                p.name, p.n);
+        if (q.next()) return errc::limit_mismatch;
+    }
+    return {};
+}
+
+bool local_queues::has_room_for_claims() {
+    {
+        // Never less than their number, and mostly enough to know.
+        query q(
+            in_.db().prepared("SELECT (SELECT max(id) FROM claims) - "
+                              "(SELECT min(id) FROM claims)"));
+        if (q.next() && q.number(0) < max_claims - 1) return true;
+    }
+    query q(in_.db().prepared("SELECT count(*) FROM claims"));
+    return q.next() && q.number(0) < max_claims;
+}
+
+bool local_queues::fits_only_if_free(const claim& what) {
+    return std::all_of(what.parts.begin(), what.parts.end(), [&](const part& p) {
+        query q(in_.db().prepared("SELECT kind, n FROM entries WHERE name = ? ORDER BY claim"),
+                p.name);
+        turn_rule rule;
+        while (!rule.closed() && q.next()) {
+            rule.pass(
+                {static_cast<claim_kind>(q.number(0)), static_cast<std::uint32_t>(q.number(1))});
+        }
+        return !rule.closed() && rule.has_turn({p.kind, p.n});
+    });
+}
+
+local_answer<place> local_queues::enter(const claim& what) {
+    sweep();
+    const auto session = session_of(what.lease);
+    if (!is_current(session)) return {errc::lost, {}};
+    if (const auto known = find(what.lease, what.id)) return {{}, place_of(known->id)};
+    // Holders that died without anybody waiting for them.
+    std::set<std::int64_t> dead;
+    for (const auto& p : what.parts) {
+        query q(in_.db().prepared("SELECT DISTINCT c.session FROM entries e JOIN claims c ON "
+                                  "c.id = e.claim WHERE e.name = ? AND e.turn = 1"),
+                p.name);
+        while (q.next()) {
+            if (!lives_->is_alive(q.number(0))) dead.insert(q.number(0));
+        }
+    }
+    if (!dead.empty()) reap(dead);
+    if (const auto bad = check(what)) return {bad, {}};
+    if (what.only_if_free && !fits_only_if_free(what)) return {errc::conflict, {}};
+    insert(what, session);
+    const auto made = find(what.lease, what.id);
+    if (!made) return {errc::lost, {}};  // the session is dead: its descriptor was closed
+    return {{}, place_of(made->id)};
+}
+
+void local_queues::insert(const claim& what, std::int64_t session) {
+    std::int64_t id = 0;
+    {
+        query q(in_.db().prepared("INSERT INTO claims(session, claim, info, since, missing) "
+                                  "VALUES(?, ?, ?, ?, ?) RETURNING id"),
+                session, stored(what.id), what.info, now_,
+                static_cast<std::int64_t>(what.parts.size()));
+        while (q.next()) id = q.number(0);
+    }
+    names queues;
+    for (std::size_t i = 0; i < what.parts.size(); ++i) {
+        const part& p = what.parts[i];
+        query(in_.db().prepared("INSERT INTO entries(name, claim, part, kind, n) "
+                                "VALUES(?, ?, ?, ?, ?)"),
+              p.name, id, static_cast<std::int64_t>(i), static_cast<int>(p.kind), p.n)
+            .run();
+        queues.insert(p.name);
+    }
+    settle(std::move(queues));
+}
+
+std::optional<local_queues::claim_row> local_queues::find(std::string_view lease, claim_id id) {
+    query q(in_.db().prepared("SELECT c.id, c.missing, c.evicted, s.ends, s.id FROM claims c JOIN "
+                              "sessions s ON s.id = c.session WHERE c.session = ? AND c.claim = ? "
+                              "AND s.ends > ?"),
+            session_of(lease), stored(id), now_);
+    if (!q.next()) return std::nullopt;
+    return claim_row{q.number(0), q.number(4), q.number(1), q.number(2) != 0, q.number(3)};
+}
+
+grant local_queues::grant_of(std::int64_t claim) {
+    grant g;
+    query q(in_.db().prepared("SELECT token FROM entries WHERE claim = ? ORDER BY part"), claim);
+    while (q.next()) g.tokens.push_back(static_cast<std::uint64_t>(q.number(0)));
+    return g;
+}
+
+place local_queues::place_of(std::int64_t claim) {
+    query q(in_.db().prepared("SELECT count(*) FROM entries WHERE claim < ?1 AND name = (SELECT "
+                              "name FROM entries WHERE claim = ?1 ORDER BY part LIMIT 1)"),
+            claim);
+    if (!q.next()) return {};
+    return {static_cast<std::uint32_t>(q.number(0))};
+}
+
+local_answer<grant> local_queues::verify(std::string_view lease, claim_id id) {
+    const auto c = find(lease, id);
+    if (!c) return {errc::lost, {}};
+    if (c->missing > 0) return {errc::conflict, {}};
+    return {{}, grant_of(c->id)};
+}
+
+std::error_code local_queues::publish(std::string_view lease, claim_id id, std::string_view info) {
+    if (info.size() > max_info) return errc::invalid;
+    const auto c = find(lease, id);
+    if (!c) return errc::lost;
+    query(in_.db().prepared("UPDATE claims SET info = ? WHERE id = ?"), info, c->id).run();
+    after_.look = true;
+    query q(in_.db().prepared("SELECT o.socket FROM entries e JOIN observers o ON o.name = e.name "
+                              "WHERE e.claim = ?"),
+            c->id);
+    while (q.next()) after_.rings.insert(q.text(0));
+    return {};
+}
+
+void local_queues::leave(std::string_view lease, claim_id id) {
+    sweep();
+    const auto c = find(lease, id);
+    if (!c) return;
+    names queues;
+    delete_claim(c->id, queues);
+    settle(std::move(queues));
+}
+
+std::error_code local_queues::evict(const entry& seen, bool now) {
+    sweep();
+    // The lease, the claim's number, the row's.
+    const std::string_view handle = seen.handle;
+    const auto first = handle.find('/');
+    const auto second = handle.find('/', first == std::string_view::npos ? first : first + 1);
+    if (first == std::string_view::npos || second == std::string_view::npos) return errc::invalid;
+    std::uint64_t id = 0;
+    const auto* const end = handle.data() + second;
+    if (std::from_chars(handle.data() + first + 1, end, id).ptr != end) return errc::invalid;
+    const auto c = find(handle.substr(0, first), {id});
+    if (!c) return errc::lost;
+    if (std::to_string(c->id) != handle.substr(second + 1)) return errc::conflict;
+    ring_session(c->session);
+    if (!now) {
+        query(in_.db().prepared("UPDATE claims SET evicted = 1 WHERE id = ?"), c->id).run();
+        return {};
+    }
+    names queues;
+    delete_claim(c->id, queues);
+    settle(std::move(queues));
+    return {};
+}
+
+}  // namespace trinco::detail

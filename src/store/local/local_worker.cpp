@@ -1,0 +1,379 @@
+#include "store/local/local_worker.hpp"
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <condition_variable>
+#include <cstdio>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "core/quoted.hpp"
+#include "store/local/local_mail.hpp"
+#include "trinco/store.hpp"
+
+namespace trinco::detail {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t jobs_of_a_transaction = 64;
+constexpr auto retry_after_trouble = 1s;
+constexpr auto end_patience = 300ms;
+
+std::string socket_name(const std::filesystem::path& file) {
+    std::uint64_t random = 0;
+    if (::getentropy(&random, sizeof random) != 0) {
+        throw std::system_error(errno, std::generic_category(), "no random numbers");
+    }
+    std::array<char, 24> hex{};
+    std::snprintf(hex.data(), hex.size(), "-s%016llx", static_cast<unsigned long long>(random));
+    return file.filename().string() + hex.data();
+}
+
+int open_event() {
+    const int fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (fd < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
+    return fd;
+}
+
+class gate_hold {
+public:
+    gate_hold(local_file& file, bool needed) : file_(needed ? &file : nullptr) {
+        if (file_ != nullptr) file_->enter();
+    }
+    ~gate_hold() {
+        if (file_ != nullptr) file_->leave();
+    }
+    gate_hold(const gate_hold&) = delete;
+    gate_hold& operator=(const gate_hold&) = delete;
+
+private:
+    local_file* file_;
+};
+
+// What went wrong while `committing` or before.
+std::error_code reason_of(const std::exception& e, bool committing) {
+    if (const auto* s = dynamic_cast<const sqlite_error*>(&e)) {
+        const bool written = committing && (s->code() & 0xff) == SQLITE_IOERR;
+        return written ? make_error_code(errc::unknown_outcome) : s->as_error();
+    }
+    return errc::unavailable;
+}
+
+}  // namespace
+
+struct local_worker::core {
+    core(local_settings settings, const std::string& shown)
+        : file(std::in_place, std::move(settings), shown),
+          event(open_event()),
+          mail(std::in_place, file->path().parent_path().string(), socket_name(file->path()),
+               file->mode()),
+          socket(mail->name()),
+          path(file->path().string()),
+          mode(file->mode()),
+          epoch(file->epoch()),
+          changes_at_open(file->changes_at_open()) {}
+
+    using jobs = std::vector<std::shared_ptr<local_job>>;
+
+    void run() noexcept;
+    // False at the end.
+    bool turn();
+    bool has_work(bool& writes);
+    jobs take(bool may_write);
+    std::error_code carry_out(const jobs& batch, local_round& after);
+    void apply(const jobs& batch, local_round& after, bool& committing);
+    void forget_gone();
+    void find_peers(local_round& after);
+    void ring(const local_round& after);
+    void look() noexcept;
+    void wait();
+    void say_goodbye() noexcept;
+    void poke() const noexcept;
+    [[nodiscard]] std::vector<std::shared_ptr<local_watcher>> watching();
+
+    // The worker's thread, after the constructor.
+    std::optional<local_file> file;
+    const owned_descriptor event;
+    std::optional<local_mail> mail;
+    const std::string socket;
+    const std::string path;
+    const unsigned mode;
+    const std::uint64_t epoch;
+    const std::int64_t changes_at_open;
+    std::vector<std::string> gone;  // peers that do not answer any more
+    boot_clock::time_point trouble_until = boot_clock::time_point::min();
+
+    std::mutex m;
+    std::condition_variable over;
+    std::deque<std::shared_ptr<local_job>> queue;
+    std::vector<std::weak_ptr<local_watcher>> watchers;
+    bool ending = false;
+    bool ended = false;
+};
+
+void local_worker::core::poke() const noexcept {
+    const std::uint64_t one = 1;
+    static_cast<void>(::write(event.get(), &one, sizeof one));
+}
+
+std::vector<std::shared_ptr<local_watcher>> local_worker::core::watching() {
+    const std::lock_guard hold(m);
+    std::vector<std::shared_ptr<local_watcher>> all;
+    std::erase_if(watchers, [&](const auto& w) {
+        auto one = w.lock();
+        if (one) all.push_back(std::move(one));
+        return w.expired();
+    });
+    return all;
+}
+
+bool local_worker::core::has_work(bool& writes) {
+    const std::lock_guard hold(m);
+    writes = std::any_of(queue.begin(), queue.end(),
+                         [](const auto& job) { return job->needs() != local_job::kind::read; });
+    return !queue.empty();
+}
+
+// Only now do they begin: whoever waited for the gate in vain has not been carried out.
+local_worker::core::jobs local_worker::core::take(bool may_write) {
+    jobs batch;
+    const std::lock_guard hold(m);
+    while (!queue.empty() && batch.size() < jobs_of_a_transaction) {
+        auto& next = queue.front();
+        if (!may_write && next->needs() != local_job::kind::read) break;
+        if (next->begin()) batch.push_back(std::move(next));
+        queue.pop_front();
+    }
+    return batch;
+}
+
+bool local_worker::core::turn() {
+    bool writes = false;
+    if (!has_work(writes)) {
+        {
+            const std::lock_guard hold(m);
+            if (ending) return false;
+        }
+        wait();
+        return true;
+    }
+    local_round after;
+    std::error_code error;
+    {
+        const gate_hold gate(*file, writes);
+        const jobs batch = take(writes);
+        if (batch.empty()) return true;
+        error = carry_out(batch, after);
+    }
+    if (error) return true;
+    ring(after);
+    if (after.look || after.ring_peers) look();
+    file->db().checkpoint_if_long();
+    return true;
+}
+
+void local_worker::core::run() noexcept {
+    ::pthread_setname_np(::pthread_self(), "trinco-local");
+    for (bool go_on = true; go_on;) {
+        try {
+            go_on = turn();
+        } catch (const std::exception& e) {
+            std::fprintf(stderr, "trinco: the thread of a local store goes on after: %s\n",
+                         e.what());
+        }
+    }
+    say_goodbye();
+    const std::lock_guard hold(m);
+    ended = true;
+    over.notify_all();
+}
+
+std::error_code local_worker::core::carry_out(const jobs& batch, local_round& after) {
+    std::error_code error;
+    bool committing = false;
+    try {
+        apply(batch, after, committing);
+    } catch (const std::exception& e) {
+        error = reason_of(e, committing);
+        file->roll_back();
+    }
+    // Before anybody is answered: what he asks next is to find it done.
+    if (!error) {
+        for (auto& f : after.committed) f();
+    }
+    for (const auto& job : batch) job->finish(error);
+    return error;
+}
+
+void local_worker::core::apply(const jobs& batch, local_round& after, bool& committing) {
+    using kind = local_job::kind;
+    const auto needs = [&](kind k) {
+        return std::any_of(batch.begin(), batch.end(),
+                           [k](const auto& job) { return job->needs() == k; });
+    };
+    const bool durable = needs(kind::durable);
+    if (durable || needs(kind::write)) {
+        file->begin(durable);
+        forget_gone();
+    } else {
+        file->begin_reading();
+    }
+    for (const auto& job : batch) job->run(*file, after);
+    if (after.ring_peers) find_peers(after);
+    committing = true;
+    file->commit();
+}
+
+void local_worker::core::forget_gone() {
+    for (const auto& name : gone) {
+        query(file->db().prepared("DELETE FROM peers WHERE socket = ?"), name).run();
+        query(file->db().prepared("DELETE FROM observers WHERE socket = ?"), name).run();
+    }
+    gone.clear();
+}
+
+void local_worker::core::find_peers(local_round& after) {
+    query q(file->db().prepared("SELECT socket FROM peers"));
+    while (q.next()) after.rings.insert(q.text(0));
+}
+
+void local_worker::core::ring(const local_round& after) {
+    for (const auto& name : after.rings) {
+        if (name != mail->name() && !mail->ring(name)) gone.push_back(name);
+    }
+}
+
+void local_worker::core::look() noexcept {
+    for (const auto& w : watching()) {
+        try {
+            if (auto job = w->look(*file)) {
+                const std::lock_guard hold(m);
+                queue.push_front(std::move(job));
+            }
+        } catch (const std::exception&) {
+            // Trouble with the file shows in the answers to calls; here it is tried again.
+            trouble_until = boot_clock::now() + retry_after_trouble;
+        }
+    }
+}
+
+void local_worker::core::wait() {
+    std::vector<::pollfd> fds{{event.get(), POLLIN, 0}, {mail->descriptor(), POLLIN, 0}};
+    auto next = boot_clock::time_point::max();
+    for (const auto& w : watching()) {
+        next = std::min(next, w->next_look());
+        w->add_descriptors(fds);
+    }
+    next = std::max(next, trouble_until);
+    const auto now = boot_clock::now();
+    ::timespec left{};
+    if (next != boot_clock::time_point::max()) {
+        const auto d = std::max(next - now, boot_clock::duration(0));
+        left.tv_sec = std::chrono::duration_cast<std::chrono::seconds>(d).count();
+        left.tv_nsec = (d % 1s).count();
+    }
+    const bool bounded = next != boot_clock::time_point::max();
+    ::ppoll(fds.data(), fds.size(), bounded ? &left : nullptr, nullptr);
+    std::uint64_t poked = 0;
+    static_cast<void>(::read(event.get(), &poked, sizeof poked));
+    const bool rung = mail->take_all();
+    const bool ready =
+        std::any_of(fds.begin() + 2, fds.end(), [](const ::pollfd& p) { return p.revents != 0; });
+    const bool due = bounded && boot_clock::now() >= next;
+    if (rung || ready || due) look();
+}
+
+void local_worker::core::say_goodbye() noexcept {
+    try {
+        // Only a row that says nothing: whoever rings at it removes it.
+        const gate_hold gate(*file, true);
+        file->begin(false);
+        query(file->db().prepared("DELETE FROM peers WHERE socket = ?"), mail->name()).run();
+        file->commit();
+    } catch (const std::exception&) {
+        file->roll_back();
+    }
+    mail.reset();
+    file.reset();
+}
+
+local_worker::local_worker(local_settings settings, const std::string& shown) try
+    : core_(std::make_shared<core>(std::move(settings), shown)) {
+    // The signals of the program are for the program's threads.
+    ::sigset_t all{};
+    ::sigset_t before{};
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    std::error_code error;
+    try {
+        std::thread([own = core_] { own->run(); }).detach();
+    } catch (const std::system_error& e) {
+        error = e.code();
+    }
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (error) throw std::system_error(error, "no thread can be started");
+} catch (const open_error&) {
+    throw;
+} catch (const std::exception& e) {
+    throw open_error(errc::unavailable,
+                     "the store " + detail::quoted(shown, 256) + " was not opened: " + e.what());
+}
+
+local_worker::~local_worker() {
+    std::unique_lock hold(core_->m);
+    core_->ending = true;
+    core_->poke();
+    core_->over.wait_for(hold, end_patience, [this] { return core_->ended; });
+}
+
+void local_worker::submit(std::shared_ptr<local_job> job) {
+    {
+        const std::lock_guard hold(core_->m);
+        core_->queue.push_back(std::move(job));
+    }
+    core_->poke();
+}
+
+void local_worker::attach(std::weak_ptr<local_watcher> watcher) {
+    {
+        const std::lock_guard hold(core_->m);
+        core_->watchers.push_back(std::move(watcher));
+    }
+    core_->poke();
+}
+
+const std::string& local_worker::socket() const noexcept {
+    return core_->socket;
+}
+
+const std::string& local_worker::file() const noexcept {
+    return core_->path;
+}
+
+unsigned local_worker::mode() const noexcept {
+    return core_->mode;
+}
+
+std::uint64_t local_worker::epoch() const noexcept {
+    return core_->epoch;
+}
+
+std::int64_t local_worker::changes_at_open() const noexcept {
+    return core_->changes_at_open;
+}
+
+}  // namespace trinco::detail

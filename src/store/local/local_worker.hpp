@@ -1,0 +1,110 @@
+// The thread of one local store: carries requests out in transactions, rings at other processes,
+// and looks at the file when somebody rings.
+//
+//     loop thread                    worker                            other processes
+//     submit(job) ---------------->  begin, run every job that waits,
+//                                    commit, then finish each
+//     <------------- answer posted   ring at those who are concerned  ---> their workers look
+//
+// Several jobs share a transaction, so that a burst of requests costs one commit. A job that fails
+// fails its whole transaction: nothing of it is applied, and each of its jobs is told so.
+// Watchers are what a store keeps here for itself: they look at the file when somebody rang, when
+// their own transaction changed something, when one of their descriptors is ready and when their
+// time has come.
+//
+// A process that was stopped within a transaction holds the gate, and this thread waits for it: the
+// callers do not, because their calls end by their deadlines, and closing does not either.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <set>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "core/loop.hpp"
+#include "store/local/local_file.hpp"
+
+struct pollfd;
+
+namespace trinco::detail {
+
+// What a transaction's jobs want to happen after its commit.
+struct local_round {
+    std::set<std::string> rings;  // sockets of other processes
+    bool ring_peers = false;      // everybody in `peers`
+    bool look = false;            // the watchers of this process
+    std::vector<unique_function<void()>> committed;
+};
+
+class local_job {
+public:
+    enum class kind : std::uint8_t { read, write, durable };
+
+    explicit local_job(kind k) noexcept : kind_(k) {}
+    virtual ~local_job() = default;
+    [[nodiscard]] kind needs() const noexcept { return kind_; }
+
+    // On the worker's thread, inside the transaction. May throw.
+    virtual void run(local_file& in, local_round& after) = 0;
+    // On the worker's thread, after the commit, or with the reason why nothing (or, for
+    // unknown_outcome, perhaps nothing) was applied.
+    virtual void finish(std::error_code error) noexcept = 0;
+
+    // Any thread; one of the two succeeds, once.
+    [[nodiscard]] bool begin() noexcept { return leave_queue(phase::begun); }
+    [[nodiscard]] bool drop() noexcept { return leave_queue(phase::dropped); }
+
+private:
+    enum class phase : std::uint8_t { queued, begun, dropped };
+    bool leave_queue(phase to) noexcept {
+        auto from = phase::queued;
+        return phase_.compare_exchange_strong(from, to, std::memory_order_acq_rel);
+    }
+
+    kind kind_;
+    std::atomic<phase> phase_{phase::queued};
+};
+
+// All on the worker's thread.
+class local_watcher {
+public:
+    virtual ~local_watcher() = default;
+    // Answers what is to be done in a transaction, or nothing. May throw sqlite_error; then it is
+    // asked again a second later.
+    [[nodiscard]] virtual std::shared_ptr<local_job> look(local_file& at) = 0;
+    // When to look at the latest.
+    [[nodiscard]] virtual boot_clock::time_point next_look() = 0;
+    // Descriptors whose readiness is a reason to look.
+    virtual void add_descriptors(std::vector<::pollfd>&) {}
+};
+
+class local_worker {
+public:
+    // Opens the file, on the caller's thread, and starts. Throws open_error.
+    local_worker(local_settings settings, const std::string& shown);
+    // Asks the thread to end after what is queued, and waits a moment for it.
+    ~local_worker();
+    local_worker(const local_worker&) = delete;
+    local_worker& operator=(const local_worker&) = delete;
+
+    // Any thread.
+    void submit(std::shared_ptr<local_job> job);
+    void attach(std::weak_ptr<local_watcher> watcher);
+    // The name of this process's socket, at which others ring.
+    [[nodiscard]] const std::string& socket() const noexcept;
+    // The file's path, its mode, and the epoch of this life of the machine.
+    [[nodiscard]] const std::string& file() const noexcept;
+    [[nodiscard]] unsigned mode() const noexcept;
+    [[nodiscard]] std::uint64_t epoch() const noexcept;
+    // local_file::changes_at_open.
+    [[nodiscard]] std::int64_t changes_at_open() const noexcept;
+
+private:
+    struct core;
+    std::shared_ptr<core> core_;  // also the thread's, which may outlive this object
+};
+
+}  // namespace trinco::detail

@@ -1,0 +1,129 @@
+// SQLite as values that clean up after themselves. The only files that include sqlite3.h are
+// sqlite.cpp and those who need its codes.
+//
+// Errors are thrown as sqlite_error: a worker's transaction either succeeds as a whole or is rolled
+// back where it is caught. One thread at a time uses a database and its statements.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace trinco::detail {
+
+class sqlite_error : public std::runtime_error {
+public:
+    // `extended` is SQLite's extended result code; the text says what SQLite says.
+    sqlite_error(int extended, const std::string& text);
+    [[nodiscard]] int code() const noexcept { return code_; }
+    [[nodiscard]] bool is_busy() const noexcept;
+    // As an answer to a caller: nothing was applied, and why not.
+    [[nodiscard]] std::error_code as_error() const noexcept;
+
+private:
+    int code_;
+};
+
+class statement;
+
+class sqlite_database {
+public:
+    // Opens or creates the file; throws.
+    explicit sqlite_database(const std::string& file);
+    ~sqlite_database();
+    sqlite_database(const sqlite_database&) = delete;
+    sqlite_database& operator=(const sqlite_database&) = delete;
+
+    // One or more statements without parameters and without rows.
+    void run(const std::string& sql);
+    [[nodiscard]] std::int64_t number(const std::string& sql);
+    // The statement, prepared at its first use. The text must live as long as the database (a
+    // literal), and one query at a time may use it.
+    [[nodiscard]] statement& prepared(std::string_view sql);
+    // Whether a transaction is open: an error may have ended it.
+    [[nodiscard]] bool in_transaction() const noexcept;
+    // Rows changed by the last statement.
+    [[nodiscard]] int changes() const noexcept;
+    [[nodiscard]] sqlite3* handle() const noexcept { return handle_; }
+
+    // Copies the log into the file when this connection's commits have made it long, as far as that
+    // goes without waiting for anybody. Nothing else does: a commit should not wait for the disk,
+    // and those behind the gate not for another's copying.
+    void checkpoint_if_long();
+
+private:
+    static int committed(void* self, sqlite3*, const char*, int pages) noexcept;
+
+    sqlite3* handle_ = nullptr;
+    int log_pages_ = 0;        // at the last commit
+    int checkpoint_from_ = 0;  // at so many
+    std::map<std::string_view, std::unique_ptr<statement>> prepared_;
+};
+
+// A prepared statement. Parameters are numbered from 1, columns from 0.
+//
+//     query q(find, name);            // binds in order, resets at its end
+//     if (q.next()) use(q.number(0));
+class statement {
+public:
+    statement(sqlite_database& db, std::string_view sql);
+    ~statement();
+    statement(const statement&) = delete;
+    statement& operator=(const statement&) = delete;
+
+private:
+    friend class query;
+    sqlite3_stmt* handle_ = nullptr;
+};
+
+class query {
+public:
+    // Texts are bound as text, bytes as blob; they must live as long as the query.
+    struct blob {
+        std::string_view bytes;
+    };
+    struct null {};
+    template <class... Args>
+    explicit query(statement& s, const Args&... args) : handle_(s.handle_) {
+        int at = 0;
+        (bind(++at, args), ...);
+    }
+    ~query();
+    query(const query&) = delete;
+    query& operator=(const query&) = delete;
+
+    // The next row; false after the last.
+    bool next();
+    // For statements without rows.
+    void run() {
+        while (next()) {
+        }
+    }
+    [[nodiscard]] std::int64_t number(int column) const noexcept;
+    // Valid until the next row.
+    [[nodiscard]] std::string_view bytes(int column) const noexcept;
+    [[nodiscard]] std::string text(int column) const { return std::string(bytes(column)); }
+    [[nodiscard]] bool is_null(int column) const noexcept;
+
+private:
+    void bind(int at, std::int64_t n);
+    void bind(int at, std::uint64_t n) { bind(at, static_cast<std::int64_t>(n)); }
+    void bind(int at, std::uint32_t n) { bind(at, static_cast<std::int64_t>(n)); }
+    void bind(int at, int n) { bind(at, static_cast<std::int64_t>(n)); }
+    void bind(int at, std::string_view s);
+    void bind(int at, const std::string& s) { bind(at, std::string_view(s)); }
+    void bind(int at, blob b);
+    void bind(int at, null);
+    void check(int result) const;
+
+    sqlite3_stmt* handle_;
+};
+
+}  // namespace trinco::detail
