@@ -11,7 +11,7 @@ CTEST = ctest --output-on-failure --parallel $(JOBS) --no-tests=error
 .PHONY: build demo test servers bench sanitize mutants format install setup help test-debian13 \
         clean packages
 
-## build library, program and tests into build/release (what `make` alone does)
+## build everything, tests too, into build/release (what `make` alone does)
 build: build/$(BUILD)/build.ninja
 	@cmake --build build/$(BUILD)
 
@@ -57,8 +57,9 @@ mutants: build/mutants/build.ninja
 format:
 	@scripts/format
 
-## install to /usr/local; DESTDIR=... and PREFIX=... as usual
-install: build
+## install library and program to /usr/local; DESTDIR=... and PREFIX=... as usual
+install: build/$(BUILD)/build.ninja
+	@cmake --build build/$(BUILD) --target installed
 	@cmake --install build/$(BUILD) --prefix $(or $(PREFIX),/usr/local)
 
 ## install the packages that are missing (the other targets do it by themselves)

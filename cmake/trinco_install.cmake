@@ -3,10 +3,13 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# trinco_install(): the libraries that trinco_library has made so far.
+# trinco_install(): the libraries that trinco_library has made so far. The target `installed` builds
+# what `cmake --install` needs and nothing else; the program joins it.
 function(trinco_install)
   set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/trinco)
   get_property(targets GLOBAL PROPERTY TRINCO_LIBRARIES)
+  add_custom_target(installed)
+  add_dependencies(installed ${targets})
   install(TARGETS ${targets} EXPORT trinco_targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(EXPORT trinco_targets NAMESPACE trinco:: DESTINATION ${package_dir})
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/trinco DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}

@@ -11,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -93,31 +94,40 @@ std::string_view to_string(mood m) noexcept {
     return "?";
 }
 
-std::optional<std::vector<phase>> parse_story(std::string_view text) {
+std::variant<std::vector<phase>, std::string> parse_story(std::string_view text) {
+    const auto quote = [](std::string_view word) { return "'" + std::string(word) + "'"; };
+    if (text.empty()) return "the story is empty";
     std::vector<phase> story;
-    while (!text.empty()) {
+    for (bool more = true; more;) {
         const auto comma = text.find(',');
         const auto one = text.substr(0, comma);
-        text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
+        more = comma != std::string_view::npos;
+        if (more) text.remove_prefix(comma + 1);
         const auto colon = one.find(':');
+        const auto word = one.substr(0, colon);
         phase p;
         bool known = false;
         for (const auto m : {mood::healthy, mood::hanging, mood::failing}) {
-            if (one.substr(0, colon) != to_string(m)) continue;
+            if (word != to_string(m)) continue;
             p.how = m;
             known = true;
         }
-        if (!known) return std::nullopt;
+        if (!known) {
+            return "the story has " + quote(word) + "; a phase is healthy, hanging or failing";
+        }
         if (colon != std::string_view::npos) {
             const auto length = parse_length(one.substr(colon + 1));
-            if (!length) return std::nullopt;
+            if (!length) {
+                return "the length of " + quote(one) + " is " + quote(one.substr(colon + 1)) +
+                       "; it must be like 500ms or 3s";
+            }
             p.length = *length;
-        } else if (!text.empty()) {
-            return std::nullopt;  // only the last may stay for ever
+        } else if (more) {
+            return "the phase " + quote(one) + " needs a length, as in " +
+                   quote(std::string(one) + ":3s") + ": only the last one stays for ever";
         }
         story.push_back(p);
     }
-    if (story.empty()) return std::nullopt;
     return story;
 }
 

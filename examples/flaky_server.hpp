@@ -11,9 +11,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 namespace flaky {
@@ -27,8 +27,9 @@ struct phase {
     std::chrono::milliseconds length{0};  // of the last phase: without meaning, it stays
 };
 
-// "healthy:3s,hanging:4s,failing:500ms,healthy"; nothing when it cannot be understood.
-[[nodiscard]] std::optional<std::vector<phase>> parse_story(std::string_view text);
+// "healthy:3s,hanging:4s,failing:500ms,healthy"; one sentence, with the word that is wrong, when it
+// cannot be understood.
+[[nodiscard]] std::variant<std::vector<phase>, std::string> parse_story(std::string_view text);
 
 class server {
 public:

@@ -7,6 +7,8 @@
 #include <exception>
 #include <string>
 #include <string_view>
+#include <variant>
+#include <vector>
 
 #include "flaky_server.hpp"
 
@@ -36,17 +38,20 @@ int main(int argc, char** argv) {
         std::fputs(help, stdout);
         return 0;
     }
-    const auto story = flaky::parse_story(argument);
-    if (!story) {
-        std::fprintf(stderr, "flaky_server: cannot understand the story\n%s", help);
+    const auto parsed = flaky::parse_story(argument);
+    const auto* const wrong = std::get_if<std::string>(&parsed);
+    if (argc != 2 || wrong != nullptr) {
+        const char* const why = argc != 2 ? "one story is needed" : wrong->c_str();
+        std::fprintf(stderr, "flaky_server: %s\n%s", why, help);
         return 64;
     }
+    const auto& story = std::get<std::vector<flaky::phase>>(parsed);
     try {
         const auto mood = [](auto m) { say("mood", m); };
         const auto request = [](auto m) { say("request", m); };
-        const flaky::server server(*story, 0, {mood, request});
+        const flaky::server server(story, 0, {mood, request});
         std::printf("{\"event\":\"listening\",\"url\":\"%s\"}\n", server.url().c_str());
-        mood(story->front().how);
+        mood(story.front().how);
         while (std::getchar() != EOF) {
         }
     } catch (const std::exception& e) {

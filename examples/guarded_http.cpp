@@ -44,6 +44,21 @@ struct answer {
     std::string why;  // it failed
 };
 
+// libcurl names what TLS failed at, but not where to look.
+std::string what_to_check(CURLcode result) {
+    switch (result) {
+        case CURLE_SSL_CONNECT_ERROR:
+            return " (does the server speak https on this port, and a version of TLS that this "
+                   "machine allows?)";
+        case CURLE_PEER_FAILED_VERIFICATION:
+            return " (is the server's certificate for this host name, in date, and by an authority "
+                   "that this machine trusts?)";
+        case CURLE_SSL_CACERT_BADFILE:
+            return " (are the certificates of the authorities installed on this machine?)";
+        default: return {};
+    }
+}
+
 // One connection, used by one thread.
 class http_client {
 public:
@@ -66,7 +81,10 @@ public:
         const auto result = ::curl_easy_perform(curl_.get());
         if (result == CURLE_OPERATION_TIMEDOUT) return {fate::failed, "no answer in time"};
         if (result == CURLE_ABORTED_BY_CALLBACK) return {fate::stopped, {}};
-        if (result != CURLE_OK) return {fate::failed, ::curl_easy_strerror(result)};
+        if (result != CURLE_OK) {
+            return {fate::failed,
+                    std::string(::curl_easy_strerror(result)) + what_to_check(result)};
+        }
         long status = 0;
         ::curl_easy_getinfo(curl_.get(), CURLINFO_RESPONSE_CODE, &status);
         // A 4xx says that the request was wrong; the server is well. Only 429 is a cry for rest.
@@ -198,12 +216,21 @@ void keep_calling(const settings& s, callers& pool, trinco::circuit_breaker& bre
         if (now >= next_line) {
             seen.second_ended(breaker.state(), pool.waiting());
             next_line = std::max(next_line + 1s, now);
+            if (std::ferror(stdout) != 0) return;  // nobody would learn of the rest
         }
         if (now >= end) return;
         if (now < next_call) continue;
         if (!pool.call()) seen.call_skipped();
         next_call = std::max(next_call + between, now - 1s);  // after a pause no flood
     }
+}
+
+// The exit code: what was printed may have gone nowhere.
+int end_of_output() {
+    const bool failed = std::ferror(stdout) != 0;
+    if (std::fflush(stdout) == 0 && !failed) return 0;
+    std::fputs("guarded_http: the output cannot be written (is the disk full?)\n", stderr);
+    return 1;
 }
 
 int run(const settings& s) {
@@ -230,7 +257,7 @@ int run(const settings& s) {
     keep_calling(s, pool, breaker, seen);
     pool.stop();
     seen.finish(breaker.state());
-    return 0;
+    return end_of_output();
 }
 
 }  // namespace
@@ -245,7 +272,7 @@ int main(int argc, char** argv) {
     const auto& settings = std::get<guarded_http::settings>(parsed);
     if (settings.help) {
         std::fputs(std::string(guarded_http::help_text()).c_str(), stdout);
-        return 0;
+        return guarded_http::end_of_output();
     }
     // Before any thread begins, so that the signals come to interrupted_before alone.
     const auto signals = guarded_http::end_signals();

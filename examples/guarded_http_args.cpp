@@ -1,8 +1,12 @@
 #include "guarded_http_args.hpp"
 
+#include <curl/curl.h>
+
 #include <array>
 #include <charconv>
 #include <functional>
+#include <limits>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -49,7 +53,8 @@ how it recovers
 
 A failure is a timeout, no connection, no such host, or an answer of 429 or 500 and above. Other
 4xx answers are successes: the server works, the request was wrong.
-Durations are written 500ms, 2s, 5m, 1h. Ends with 0, or 64 when the command line is wrong.
+Durations are written 500ms, 2s, 5m, 1h. Ends with 0, 64 when the command line is wrong,
+or 1 when it cannot go on, as when its output cannot be written.
 )";
 
 template <class T>
@@ -111,7 +116,8 @@ std::vector<option> options_of(settings& s) {
         {"--timeout", "a duration from 10ms to 10m", within(s.timeout, 10ms, 10min)},
         {"--slow-after", "a duration from 1ms to below --timeout",
          within(s.slow_after, 1ms, 10min)},
-        {"--failure-rate", "a share above 0, at most 1", within(s.failure_rate, 1e-6, 1.0)},
+        {"--failure-rate", "a share above 0, at most 1",
+         within(s.failure_rate, std::numeric_limits<double>::denorm_min(), 1.0)},
         {"--minimum-calls", "a whole number from 1 to 1000000",
          within<std::uint32_t>(s.minimum_calls, 1, 1'000'000)},
         {"--window", "a duration from 100ms to 1h", within(s.window, 100ms, 1h)},
@@ -125,6 +131,21 @@ std::string quote(std::string_view text) {
     return std::string("'").append(text).append("'");
 }
 
+// What libcurl would say of it at each call.
+std::string complaint_about_url(const std::string& url) {
+    const std::unique_ptr<CURLU, decltype(&::curl_url_cleanup)> parts(::curl_url(),
+                                                                      &::curl_url_cleanup);
+    if (!parts) return "libcurl has no memory";
+    const auto begin = "the URL is " + quote(shown(url)) + "; ";
+    switch (::curl_url_set(parts.get(), CURLUPART_URL, url.c_str(), 0)) {
+        case CURLUE_OK: return {};
+        case CURLUE_NO_HOST: return begin + "it needs a host, as in http://localhost:8080/";
+        case CURLUE_BAD_PORT_NUMBER: return begin + "its port must be a number up to 65535";
+        default:
+            return begin + "it must be like http://host:port/path, without spaces: write them %20";
+    }
+}
+
 // What remains to be checked when all is read.
 std::string complaint_about(const settings& s) {
     if (s.url.empty() && !s.demo) {
@@ -132,7 +153,10 @@ std::string complaint_about(const settings& s) {
     }
     if (!s.url.empty() && s.demo) return "--demo brings its own server: leave the URL away";
     if (!s.demo && !s.url.starts_with("http://") && !s.url.starts_with("https://")) {
-        return "the URL is " + quote(s.url) + "; it must begin with http:// or https://";
+        return "the URL is " + quote(shown(s.url)) + "; it must begin with http:// or https://";
+    }
+    if (auto wrong = s.demo ? std::string() : complaint_about_url(s.url); !wrong.empty()) {
+        return wrong;
     }
     if (s.slow_after >= s.timeout) {
         return "--slow-after is " + std::to_string(s.slow_after.count()) +
@@ -183,7 +207,8 @@ std::variant<settings, std::string> parse(int argc, const char* const* argv) {
             s.help = true;
             return s;
         } else if (!word.starts_with("-")) {
-            if (!s.url.empty()) return "one URL at a time: " + quote(word) + " is a second one";
+            if (!s.url.empty())
+                return "one URL at a time: " + quote(shown(word)) + " is a second one";
             s.url = word;
         } else {
             const auto equals = word.find('=');
@@ -191,6 +216,10 @@ std::variant<settings, std::string> parse(int argc, const char* const* argv) {
             const option* found = nullptr;
             for (const auto& o : options) {
                 if (o.name == name) found = &o;
+            }
+            if (name == "--json" || name == "--demo" || name == "--help") {
+                return std::string(name) + " takes no value: write it without " +
+                       quote(word.substr(equals));
             }
             if (found == nullptr) {
                 return "there is no option " + quote(name) + "; guarded_http --help shows them all";
@@ -208,6 +237,18 @@ std::variant<settings, std::string> parse(int argc, const char* const* argv) {
     }
     if (auto wrong = complaint_about(s); !wrong.empty()) return wrong;
     return s;
+}
+
+std::string shown(std::string_view url) {
+    const auto slashes = url.find("//");
+    const auto begin = slashes == std::string_view::npos ? 0 : slashes + 2;
+    const auto at = url.rfind('@');
+    const bool has_user = at != std::string_view::npos && at >= begin;
+    auto out = std::string(url.substr(0, begin)) + (has_user ? "***" : "");
+    const auto rest = url.substr(has_user ? at : begin);
+    const auto query = rest.find_first_of("?#");
+    out += rest.substr(0, query);
+    return query == std::string_view::npos ? out : out + rest[query] + "***";
 }
 
 std::string_view help_text() noexcept {

@@ -35,6 +35,9 @@ struct settings {
 // The settings, or one sentence that says what is wrong, with the value and what is allowed.
 [[nodiscard]] std::variant<settings, std::string> parse(int argc, const char* const* argv);
 
+// The URL without what may be a secret: all before its last @, its query and its fragment.
+[[nodiscard]] std::string shown(std::string_view url);
+
 [[nodiscard]] std::string_view help_text() noexcept;
 
 }  // namespace guarded_http

@@ -81,12 +81,12 @@ report::report(const settings& s) : json_(s.json) {
 }
 
 void report::introduce(std::string_view url, const trinco::breaker_options& options) {
-    const std::string where(url);
+    const auto where = shown(url);
     if (json_) {
         std::printf(
             "{\"event\":\"start\",\"url\":\"%s\",\"steady_ms\":%.1f,\"timeout_ms\":%.0f,"
             "\"slow_after_ms\":%.0f}\n",
-            escaped(url).c_str(), ms(start_.time_since_epoch()), ms(options.call_timeout),
+            escaped(where).c_str(), ms(start_.time_since_epoch()), ms(options.call_timeout),
             ms(options.slow_call_after));
         return;
     }

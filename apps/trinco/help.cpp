@@ -24,18 +24,27 @@ include/trinco/circuit_breaker.hpp, breaker_options.hpp, session.hpp, mutex.hpp.
 constexpr std::string_view urls =
     R"(A store is opened by its URL: trinco::open(url, {drivers...}), see include/trinco/store.hpp.
 
-  URL           breakers  locks  for
-  memory:       yes       yes    one process; tests
-  memory:NAME   yes       yes    the same, several apart from each other
-
-Other schemes are refused with a sentence that says which drivers the program was given.
-This build has no store that two processes can share: no local:, redis://, etcd:// or consul://.
+  URL              breakers  locks  for
+  memory:          yes       yes    one process; tests
+  memory:NAME      yes       yes    the same, several apart from each other
+)"
+#if TRINCO_LOCAL
+    R"(  local:           yes       yes    all processes of a user on this machine: services, jobs,
+                                    cron; a file in the user's home, /var/lib/trinco for root
+  local:/FILE.db   yes       yes    in a file that users can share and whose folder must exist
+)"
+#endif
+    R"(
+A URL is opened with the driver of its scheme, such as trinco::drivers::memory(). Other schemes are
+refused with a sentence that says which drivers were given.
+No store of this version is shared by several machines.
 )";
 
 constexpr std::string_view exit_codes =
     R"(code  meaning
 0     done
 64    the command line is wrong; one line on standard error says what was meant
+74    standard output could not be written
 
 Data goes to standard output, messages to standard error, each beginning with "trinco: ".
 )";

@@ -46,7 +46,7 @@ std::string help_options() {
         text += "    watch: " + std::string(option.watch) + "\n";
     }
     text +=
-        "\nThe articles' current_time is no option: breakers read the monotonic clock.\n"
+        "\nThe time (current_time elsewhere) is no option: breakers read the monotonic clock.\n"
         "All options are checked together when a breaker is made; nothing is clamped silently.\n";
     return text;
 }

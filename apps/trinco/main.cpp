@@ -3,15 +3,18 @@
 
 #include <CLI/CLI.hpp>
 #include <array>
+#include <cerrno>
 #include <cstdio>
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include "apps/trinco/exit_codes.hpp"
 #include "apps/trinco/help.hpp"
 #include "apps/trinco/nearest.hpp"
 #include "apps/trinco/version.hpp"
+#include "core/quoted.hpp"
 
 namespace {
 
@@ -19,20 +22,30 @@ using namespace trinco::program;
 
 constexpr std::array<std::string_view, 2> commands = {"help", "version"};
 
-void print(std::string_view text) {
-    std::fwrite(text.data(), 1, text.size(), stdout);
+int complain(const std::string& what, int code) {
+    std::fprintf(stderr, "trinco: %s\n", what.c_str());
+    return code;
+}
+
+// A disk that is full shows only when the buffer is written.
+int print(std::string_view text) {
+    if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() &&
+        std::fflush(stdout) == 0) {
+        return exit_ok;
+    }
+    const std::string why = std::generic_category().message(errno);
+    return complain("standard output could not be written: " + why, exit_output);
 }
 
 int wrong(const std::string& what) {
-    std::fprintf(stderr, "trinco: %s\n", what.c_str());
-    return exit_usage;
+    return complain(what, exit_usage);
 }
 
-// "there is no KIND 'typed'; did you mean 'PREFIX word'?", or the hint when no word is close.
+// "there is no KIND "typed"; did you mean 'PREFIX word'?", or the hint when no word is close.
 int no_such(const std::string& kind, std::string_view typed,
             std::span<const std::string_view> words, const std::string& prefix,
             const std::string& hint) {
-    std::string message = "there is no " + kind + " '" + std::string(typed) + "'; ";
+    std::string message = "there is no " + kind + " " + trinco::detail::quoted(typed) + "; ";
     const std::string_view meant = nearest(typed, words);
     if (meant.empty()) {
         message += hint;
@@ -51,16 +64,15 @@ int show_help(const std::string& topic) {
         return no_such("topic", topic, help_topics(), "trinco help ",
                        "'trinco help' lists what there is");
     }
-    print(text);
-    return exit_ok;
+    return print(text);
 }
 
 int show_version(const std::string& format) {
     if (format != "table" && format != "json") {
-        return wrong("-o '" + format + "' is not a format; it is table or json");
+        return wrong("-o " + trinco::detail::quoted(format) +
+                     " is not a format; it is table or json");
     }
-    print((format == "json" ? version_json() : version_line()) + "\n");
-    return exit_ok;
+    return print((format == "json" ? version_json() : version_line()) + "\n");
 }
 
 // A word that is not ours is answered before the parser sees it, whose message would not say what
@@ -72,16 +84,15 @@ bool is_unknown_command(std::string_view word) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    if (argc < 2) {
-        print(first_steps());
-        return exit_ok;
-    }
+    if (argc < 2) return print(first_steps());
     if (is_unknown_command(argv[1])) {
         return no_such("command", argv[1], commands, "trinco ",
                        "this version has 'trinco help' and 'trinco version'");
     }
     CLI::App app("Trinco", "trinco");
     app.set_help_flag();
+    app.require_subcommand(0, 1);
+    app.allow_extras();
     bool wants_help = false;
     bool wants_version = false;
     app.add_flag("-h,--help", wants_help);
@@ -90,21 +101,30 @@ int main(int argc, char** argv) {
     std::string topic;
     CLI::App* help = app.add_subcommand("help");
     help->set_help_flag();
+    help->allow_extras();
+    help->add_flag("-h,--help", wants_help);
     help->add_option("topic", topic);
 
     std::string format = "table";
     CLI::App* version = app.add_subcommand("version");
     version->set_help_flag();
+    version->allow_extras();
     version->add_flag("-h,--help", wants_help);
     version->add_option("-o,--output", format);
 
     try {
         app.parse(argc, argv);
+    } catch (const CLI::ArgumentMismatch&) {
+        return wrong("-o takes one format: table or json");  // no other option takes a value
     } catch (const CLI::ParseError& error) {
-        return wrong(std::string(error.what()) + "; 'trinco help' lists what there is");
+        return wrong("the command line was not understood: " +
+                     trinco::detail::quoted(error.what(), 200));
+    }
+    if (const auto extras = app.remaining(true); !extras.empty()) {
+        return wrong(trinco::detail::quoted(extras.front()) +
+                     " was not expected; 'trinco help' lists what there is");
     }
     if (wants_help || help->parsed()) return show_help(topic);
     if (wants_version || version->parsed()) return show_version(format);
-    print(first_steps());
-    return exit_ok;
+    return print(first_steps());
 }

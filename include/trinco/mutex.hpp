@@ -17,7 +17,7 @@
 //              session; two objects of one name exclude each other. It is not recursive, and one
 //              object is not to be shared by contending threads as a std::mutex is: locking it
 //              while it is held or waited for is errc::would_deadlock. Give each contender its own.
-// Order        Where the store keeps a queue (memory, local, etcd) locks are granted in the order
+// Order        Where the store keeps a queue (memory:, local:) locks are granted in the order
 //              in which the store took the requests. A waiter costs the store nothing while it
 //              waits.
 // Waiting      lock() waits as long as it takes; lock(stop_token), try_lock_for and try_lock_until
@@ -40,7 +40,8 @@
 // Callbacks    As of the session: on its thread, in order, outside our locks. So are the tokens of
 //              lost(), which wait for no callback; what is registered on them must be quick.
 // Names        1-200 of [A-Za-z0-9._/-]: segments separated by '/', none of them empty or "..", no
-//              '/' at the end.
+//              '/' at the end. One '/' may lead and is a part of the name: "/a" and "a" are two
+//              locks. Consul has no such keys: there a leading '/' will be errc::invalid.
 // Errors       lock_error, and twins with std::error_code: invalid (name), would_deadlock,
 //              canceled, unavailable and unknown_outcome (the store did not answer in time),
 //              denied, lost, shut_down, forked. Being held by somebody else is not an error of

@@ -124,7 +124,8 @@ public:
     [[nodiscard]] std::chrono::nanoseconds valid_for() const;
     // Requested when the session ends, in any way; see Loss.
     [[nodiscard]] std::stop_token lost() const;
-    // Why it ended: lost, shut_down (closed), or what opening failed with. None while it lives.
+    // Why it ended: lost, shut_down (closed), or what opening failed with. None while it lives;
+    // lost when moved from.
     [[nodiscard]] std::error_code why() const;
     // The store's name of the lease, as operators see it.
     [[nodiscard]] std::string id() const;
@@ -140,6 +141,7 @@ private:
     friend struct detail::lock_access;
     explicit session(std::shared_ptr<detail::session_shell> shell) noexcept;
     std::shared_ptr<detail::session_shell> shell_;
+    std::error_code refused_;  // why there is no shell_: nothing could be opened
 };
 
 }  // namespace trinco

@@ -28,10 +28,13 @@
 // fork         A store belongs to the process that opened it: in a child, what is made from it says
 //              errc::forked, and destroying it there is harmless. Open another one, with another
 //              driver value.
-// Errors       open throws open_error, whose what() is one sentence that names the URL (without its
-//              password), what is wrong with it and what to do; the twin that takes an error_code
-//              returns an empty store. Codes: invalid (URL or names), not_supported (no driver for
-//              this scheme), unavailable, denied, busy.
+// Errors       open throws open_error, whose what() is one sentence that names the URL, what is
+//              wrong with it and what to do; the twin that takes an error_code returns an empty
+//              store. Codes: invalid (URL or names, or a driver that is empty), not_supported (no
+//              driver for this scheme), unavailable, denied, busy.
+// Secrets      A URL is shown, here and in messages, without what may be one: *** stands for all
+//              before its last @, and for all that follows a key of its query such as password,
+//              token or secret.
 // Cost         open: a thread, three descriptors, and for a server a connection.
 #pragma once
 
@@ -57,7 +60,8 @@ struct store_access;
 // may carry what its stores share (memory: the data), and then lives as long as they do.
 class driver {
 public:
-    // Made by the factories in trinco/memory.hpp and its kin.
+    // Made by the factories in trinco/memory.hpp and its kin. One of null, and one that was moved
+    // from, is empty: open refuses it (errc::invalid).
     explicit driver(std::shared_ptr<detail::store_driver> what) noexcept;
 
 private:
@@ -101,7 +105,7 @@ public:
     // What it offers; false when empty.
     [[nodiscard]] bool has_breakers() const noexcept;
     [[nodiscard]] bool has_locks() const noexcept;
-    // As opened, without its password; empty when empty. The names in force, given or found.
+    // As opened, without its secrets; empty when empty. The names in force, given or found.
     [[nodiscard]] std::string_view url() const noexcept;
     [[nodiscard]] std::string_view name_space() const noexcept;
     [[nodiscard]] std::string_view instance() const noexcept;

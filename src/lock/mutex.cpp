@@ -14,8 +14,13 @@ constexpr std::size_t longest_info = 4'096;
 
 std::shared_ptr<mutex_shell> make(session& on, std::string_view name, std::string_view info) {
     auto session = detail::lock_access::shell(on);
-    if (!session)
-        throw lock_error(errc::invalid, "a mutex needs a session; this one was moved from");
+    if (!session) {
+        const auto why = on.why();
+        throw lock_error(errc::invalid, why == errc::lost
+                                            ? "a mutex needs a session; this one was moved from"
+                                            : "a mutex needs a session; this one was not opened: " +
+                                                  why.message());
+    }
     if (const auto bad = detail::check_lock_name(name)) throw lock_error(errc::invalid, *bad);
     if (info.size() > longest_info) {
         throw lock_error(errc::invalid, "the info of mutex '" + std::string(name) + "' has " +
@@ -38,7 +43,11 @@ void retire(std::shared_ptr<mutex_shell>& shell) {
 }
 
 [[noreturn]] void fail(const mutex_shell& m, std::error_code error) {
-    throw lock_error(error, "mutex '" + m.name() + "': " + error.message());
+    throw lock_error(error, "mutex '" + m.name() + "': " +
+                                (error == errc::shut_down
+                                     ? "its session is closed, which frees its locks; make a new "
+                                       "session, and a mutex on it"
+                                     : error.message()));
 }
 
 bool taken(const std::error_code& error) {

@@ -82,7 +82,7 @@ session::session(const store& over, const session_options& options) {
 }
 
 session::session(const store& over, const session_options& options, std::error_code& error) {
-    error = obstacle(over, options).first;
+    error = refused_ = obstacle(over, options).first;
     if (error) return;
     shell_ =
         std::make_shared<session_shell>(backend_of(detail::store_access::state(over)), options);
@@ -93,12 +93,14 @@ session::~session() {
     retire(shell_);
 }
 
-session::session(session&&) noexcept = default;
+session::session(session&& other) noexcept
+    : shell_(std::move(other.shell_)), refused_(std::exchange(other.refused_, {})) {}
 
 session& session::operator=(session&& other) noexcept {
     if (this != &other) {
         retire(shell_);
         shell_ = std::move(other.shell_);
+        refused_ = std::exchange(other.refused_, {});
     }
     return *this;
 }
@@ -126,7 +128,7 @@ std::stop_token session::lost() const {
 }
 
 std::error_code session::why() const {
-    if (!shell_) return errc::lost;
+    if (!shell_) return refused_ ? refused_ : make_error_code(errc::lost);
     if (const auto error = shell_->check()) return error;
     return shell_->why();
 }

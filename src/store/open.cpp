@@ -1,16 +1,19 @@
 #include "store/open.hpp"
 
 #include <algorithm>
-#include <cctype>
+#include <array>
 #include <condition_variable>
 #include <cstdlib>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "core/names.hpp"
 #include "core/quoted.hpp"
 #include "store/identity.hpp"
+#include "store/shown_url.hpp"
 
 namespace trinco {
 namespace detail {
@@ -24,6 +27,21 @@ constexpr auto close_slack = 500ms;  // beyond the close timeout, for a busy mac
 constexpr auto close_max = 60s;
 constexpr std::size_t url_max = 4'096;
 constexpr std::size_t url_shown = 256;
+
+// What this version can open, when its driver is passed.
+struct own_scheme {
+    std::string_view scheme;
+    std::string_view factory;
+};
+constexpr std::array own_schemes{
+    own_scheme{"memory", "trinco::drivers::memory() of trinco/memory.hpp"},
+    own_scheme{"local", "trinco::drivers::local() of trinco/local.hpp"},
+};
+// Stores that one may well expect here, and that it cannot open.
+constexpr std::array<std::string_view, 11> later_schemes{
+    "redis",  "rediss",  "valkey",    "valkeys",  "etcd",       "etcds",
+    "consul", "consuls", "zookeeper", "postgres", "postgresql",
+};
 
 // Everything that a closing store still needs, owned by its own completions, so that it goes on by
 // itself when nobody waits for it.
@@ -77,27 +95,6 @@ void closing::finish() {
     over.notify_all();
 }
 
-std::string lower(std::string_view text) {
-    std::string out(text);
-    std::transform(out.begin(), out.end(), out.begin(), [](char c) {
-        return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    });
-    return out;
-}
-
-// scheme://user:password@host: the password is what stands between the first colon of the
-// authority and its last @. A URL that lost its scheme or slashes may hold one as well.
-std::string without_password(std::string_view url) {
-    const auto authority = url.find("//");
-    const auto begin = authority == std::string_view::npos ? 0 : authority + 2;
-    const auto end = std::min(url.find_first_of("/?#", begin), url.size());
-    const auto at = url.substr(0, end).rfind('@');
-    if (at == std::string_view::npos || at < begin) return std::string(url);
-    const auto colon = url.find(':', begin);
-    if (colon > at) return std::string(url);
-    return std::string(url.substr(0, colon + 1)) + "***" + std::string(url.substr(at));
-}
-
 std::string available(std::span<const driver> drivers) {
     std::string list;
     for (const auto& d : drivers) {
@@ -120,20 +117,66 @@ store_url parse(std::string_view url, std::span<const driver> drivers) {
         refuse(errc::invalid, "the store's URL has " + std::to_string(url.size()) +
                                   " bytes; at most " + std::to_string(url_max) + " are allowed");
     }
-    const auto shown = without_password(url);
-    const auto colon = url.find(':');
-    const auto letter = [](char c) {
-        return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '+' || c == '-' || c == '.';
-    };
-    const auto scheme = url.substr(0, colon);
-    if (colon == std::string_view::npos || scheme.empty() ||
-        std::isalpha(static_cast<unsigned char>(scheme[0])) == 0 ||
-        !std::all_of(scheme.begin(), scheme.end(), letter)) {
+    const auto shown = shown_url(url);
+    const auto scheme = scheme_of(url);
+    if (scheme.empty()) {
         refuse(errc::invalid, "the store's URL " + quoted(shown, url_shown) +
                                   " does not begin with a scheme and a colon, as memory: does; " +
                                   here);
     }
-    return {lower(scheme), std::string(url.substr(colon + 1)), shown};
+    return {scheme, std::string(url.substr(scheme.size() + 1)), shown};
+}
+
+// How many letters must be added, removed or replaced to make one word of the other.
+std::size_t distance(std::string_view a, std::string_view b) {
+    std::vector<std::size_t> row(b.size() + 1);
+    std::iota(row.begin(), row.end(), std::size_t{0});
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        auto diagonal = std::exchange(row[0], i + 1);
+        for (std::size_t j = 0; j < b.size(); ++j) {
+            const auto replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+            diagonal = row[j + 1];
+            row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
+        }
+    }
+    return row.back();
+}
+
+// The scheme that was probably meant, of those that were passed and those of this version.
+std::string nearest(std::string_view scheme, std::span<const driver> drivers) {
+    std::vector<std::string_view> known;
+    for (const auto& d : drivers) {
+        const auto schemes = store_access::driver_of(d)->schemes();
+        known.insert(known.end(), schemes.begin(), schemes.end());
+    }
+    for (const auto& own : own_schemes) known.push_back(own.scheme);
+    std::string_view best;
+    std::size_t least = 3;  // more mistakes than two are another word
+    for (const auto k : known) {
+        const bool begun = scheme.size() >= 2 && k.starts_with(scheme);
+        const auto d = begun ? 1 : distance(scheme.substr(0, 64), k);
+        if (d >= least || (d > 1 && scheme[0] != k[0])) continue;
+        least = d;
+        best = k;
+    }
+    return std::string(best);
+}
+
+// What to do about a scheme that none of the drivers knows.
+std::string advice(const store_url& url, std::span<const driver> drivers) {
+    for (const auto& own : own_schemes) {
+        if (own.scheme != url.scheme) continue;
+        return "pass " + std::string(own.factory) + " to trinco::open";
+    }
+    const auto base = url.scheme.substr(0, url.scheme.find('+'));
+    if (std::find(later_schemes.begin(), later_schemes.end(), base) != later_schemes.end()) {
+        return "this version of Trinco has no driver for " + url.scheme +
+               ": stores, only for memory: and, on one machine, local:";
+    }
+    if (const auto meant = nearest(url.scheme, drivers); !meant.empty()) {
+        return "did you mean " + meant + ":?";
+    }
+    return "Trinco itself has drivers for memory: and local:";
 }
 
 std::shared_ptr<store_driver> driver_for(const store_url& url, std::span<const driver> drivers) {
@@ -149,10 +192,10 @@ std::shared_ptr<store_driver> driver_for(const store_url& url, std::span<const d
         found = candidate;
     }
     if (found == nullptr) {
-        refuse(errc::not_supported,
-               "there is no driver for the store " + quoted(url.shown, url_shown) +
-                   "; this program has drivers for: " + available(drivers) +
-                   "; use one of these, or pass the driver of " + url.scheme + ": to trinco::open");
+        refuse(errc::not_supported, "there is no driver for the store " +
+                                        quoted(url.shown, url_shown) +
+                                        "; this program has drivers for: " + available(drivers) +
+                                        "; " + advice(url, drivers));
     }
     return found;
 }
@@ -180,6 +223,12 @@ breaker_identity identify(const store_settings& settings) {
 
 store_state::parts make(std::string_view text, std::span<const driver> drivers,
                         const store_settings& settings) {
+    for (const auto& d : drivers) {
+        if (store_access::driver_of(d) != nullptr) continue;
+        refuse(errc::invalid,
+               "a driver that was passed to trinco::open is empty: it was moved from, or made of a "
+               "null pointer; pass a copy, as trinco::drivers::memory() makes it");
+    }
     const auto url = parse(text, drivers);
     const auto with = driver_for(url, drivers);
     if (settings.close_timeout < 0ms || settings.close_timeout > close_max) {

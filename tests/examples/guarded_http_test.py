@@ -160,6 +160,25 @@ class Failures(ProgramTest):
         self.assertGreater(summary["failed"], 0)
         self.assertEqual(summary["ok"], 0)
 
+    def test_a_server_without_tls_says_what_to_check(self):
+        def answer(connection):
+            with connection:
+                connection.recv(1024)
+                connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+        with socket.create_server(("127.0.0.1", 0)) as plain:
+            def serve():
+                try:
+                    while True:
+                        answer(plain.accept()[0])
+                except OSError:
+                    pass  # closed: the test is over
+
+            threading.Thread(target=serve, daemon=True).start()
+            summary = self.summary_of("https://127.0.0.1:%d/" % plain.getsockname()[1])
+        self.assertEqual(summary["ok"], 0)
+        self.assertIn("speak https on this port", " ".join(summary["failures"]))
+
     def test_answers_that_blame_the_request_are_no_failures_but_429_is(self):
         class Answers(http.server.BaseHTTPRequestHandler):
             def do_GET(self):
@@ -218,7 +237,15 @@ class CommandLine(ProgramTest):
                 (("localhost",), ("'localhost'", "http://")),
                 (("ftp://x",), ("'ftp://x'", "http://")),
                 ((self.url, "http://b/"), ("'http://b/'", "second")),
+                (("http://",), ("'http://'", "needs a host")),
+                (("http://x y/",), ("'http://x y/'", "spaces")),
+                (("http://x:99999/",), ("'http://x:99999/'", "65535")),
+                (("ftp://me:pw@x/?token=pw",), ("'ftp://***@x/?***'", "http://")),
+                (("http://me:p/w@x",), ("'http://***@x'", "65535")),
+                ((self.url, "http://me:pw@x"), ("'http://***@x'", "second")),
                 ((self.url, "--demo"), ("--demo",)),
+                ((self.url, "--json=1"), ("--json takes no value",)),
+                (("--demo=yes",), ("--demo takes no value",)),
                 ((self.url, "--frobnicate"), ("'--frobnicate'", "--help")),
                 ((self.url, "--rate"), ("--rate", "needs a value", "0.1 to 1000")),
                 ((self.url, "--rate", "fast"), ("--rate", "'fast'", "0.1 to 1000")),
@@ -239,8 +266,43 @@ class CommandLine(ProgramTest):
                 code, out, err = self.run_to_end(*arguments)
                 self.assertEqual((code, out), (64, ""))
                 self.assertTrue(re.fullmatch(r"guarded_http: .+\n", err), err)
+                self.assertNotRegex(err, "pw|p/w")
                 for word in says:
                     self.assertIn(word, err)
+
+    def test_a_small_share_is_above_zero(self):
+        code, _, err = self.run_to_end("--demo", "--failure-rate", "0.0000001", "--for", "100ms")
+        self.assertEqual((code, err), (0, ""))
+
+    def test_a_password_is_not_printed(self):
+        for more in ((), ("--json",)):
+            code, out, _ = self.run_to_end(
+                "http://me:secret@127.0.0.1:1/?token=secret", "--for", "100ms", *more)
+            self.assertEqual(code, 0)
+            self.assertIn("http://***@127.0.0.1:1/?***", out)
+            self.assertNotIn("secret", out)
+
+    def test_output_that_cannot_be_written_is_not_a_success(self):
+        for arguments in (("--help",), ("--demo", "--for", "1h")):
+            with self.subTest(arguments=arguments), open("/dev/full", "w") as full:
+                done = subprocess.run(
+                    [os.path.join(programs, "guarded_http"), *arguments],
+                    stdout=full, stderr=subprocess.PIPE, text=True, timeout=20, check=False)
+                self.assertEqual(done.returncode, 1)
+                self.assertRegex(done.stderr, r"\Aguarded_http: the output cannot be written.*\n\Z")
+
+    def test_the_flaky_server_names_the_word_that_is_wrong(self):
+        for story, says in (
+                ("", "is empty"),
+                ("healthy:1s,ill", "'ill'"),
+                ("healthy:1s,", "''"),
+                ("healthy:soon,failing", "'soon'"),
+                ("healthy,failing", "'healthy' needs a length")):
+            with self.subTest(story=story):
+                server = self.start("flaky_server", story)
+                out, err = server.communicate(timeout=5)
+                self.assertEqual((server.returncode, out), (64, ""))
+                self.assertIn(says, err.splitlines()[0])
 
 
 if __name__ == "__main__":

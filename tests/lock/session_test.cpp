@@ -72,9 +72,55 @@ TEST_F(PublicSession, TheTwinReturnsALostSession) {
     EXPECT_EQ(error, errc::invalid);
     EXPECT_EQ(s.state(), session_state::lost);
     EXPECT_TRUE(s.lost().stop_requested());
+    EXPECT_EQ(s.why(), errc::invalid);
     const session good(where_, {}, error);
     EXPECT_FALSE(error);
     EXPECT_EQ(good.state(), session_state::held);
+}
+
+std::string refused_mutex(session& on) {
+    try {
+        const trinco::mutex m(on, "n");
+    } catch (const lock_error& e) {
+        EXPECT_EQ(e.code(), errc::invalid);
+        return e.what();
+    }
+    return "accepted";
+}
+
+TEST_F(PublicSession, WhatWasNotOpenedAndWhatWasMovedFromAreToldApart) {
+    std::error_code error;
+    session refused(where_, {.ttl = 0s}, error);
+    session moved = std::move(refused);
+    EXPECT_EQ(moved.why(), errc::invalid);
+    EXPECT_NE(refused_mutex(moved).find("not opened"), std::string::npos);
+    session no_store(trinco::store(), {}, error);
+    EXPECT_EQ(no_store.why(), errc::invalid);
+
+    moved = session(where_);
+    EXPECT_FALSE(moved.why());
+    EXPECT_EQ(refused_mutex(moved), "accepted");
+    const session taken = std::move(moved);
+    EXPECT_EQ(moved.why(), errc::lost);  // NOLINT(bugprone-use-after-move): it is the point
+    EXPECT_NE(refused_mutex(moved).find("moved from"), std::string::npos);
+}
+
+TEST_F(PublicSession, ALockOfAClosedSessionIsRefusedWithWhatToDo) {
+    session s(where_);
+    trinco::mutex m(s, "n");
+    s.close();
+    std::error_code error;
+    m.lock(error);
+    EXPECT_EQ(error, errc::shut_down);
+    try {
+        m.lock();
+        ADD_FAILURE() << "locked";
+    } catch (const lock_error& e) {
+        EXPECT_EQ(e.code(), errc::shut_down);
+        EXPECT_EQ(std::string(e.what()),
+                  "trinco: mutex 'n': its session is closed, which frees its locks; make a new "
+                  "session, and a mutex on it");
+    }
 }
 
 TEST_F(PublicSession, OutlivesItsStoreHandleAndMoves) {

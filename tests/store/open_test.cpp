@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "store/shown_url.hpp"
 #include "trinco/store.hpp"
 
 namespace trinco {
@@ -132,8 +133,8 @@ TEST_F(opening, gives_the_driver_the_url_and_the_names) {
     ASSERT_TRUE(s);
     EXPECT_EQ(log_->scheme, "fakes");
     EXPECT_EQ(log_->rest, "//me:secret@host:1/x");
-    EXPECT_EQ(log_->shown, "FAKES://me:***@host:1/x");
-    EXPECT_EQ(s.url(), "FAKES://me:***@host:1/x");
+    EXPECT_EQ(log_->shown, "FAKES://***@host:1/x");
+    EXPECT_EQ(s.url(), "FAKES://***@host:1/x");
     EXPECT_EQ(log_->name_space, "prod");
     EXPECT_EQ(log_->who.instance, "i-1");
     EXPECT_EQ(log_->who.voter, "rack-7");
@@ -176,7 +177,18 @@ TEST_F(opening, bad_urls_are_refused_with_what_value_and_what_is_there) {
         {":x", errc::invalid, {"\":x\"", "scheme"}},
         {"1x:y", errc::invalid, {"\"1x:y\"", "scheme"}},
         {"host name:1", errc::invalid, {"\"host name:1\"", "scheme"}},
-        {"redis://u:pw@h", errc::not_supported, {"\"redis://u:***@h\"", "fake:, fakes:", "redis:"}},
+        {"redis://u:pw@h",
+         errc::not_supported,
+         {"\"redis://***@h\"", "fake:, fakes:", "this version of Trinco has no driver for redis:"}},
+        {"redis+unix:/r", errc::not_supported, {"has no driver for redis+unix:"}},
+        {"ETCD://h1,h2", errc::not_supported, {"has no driver for etcd:"}},
+        {"consul://h", errc::not_supported, {"has no driver for consul:"}},
+        {"mem:", errc::not_supported, {"did you mean memory:?"}},
+        {"fkae:", errc::not_supported, {"did you mean fake:?"}},
+        {"lcal:/x", errc::not_supported, {"did you mean local:?"}},
+        {"memory:", errc::not_supported, {"pass trinco::drivers::memory() of trinco/memory.hpp"}},
+        {"local:", errc::not_supported, {"pass trinco::drivers::local() of trinco/local.hpp"}},
+        {"tape:", errc::not_supported, {"drivers for: fake:, fakes:; ", "memory: and local:"}},
         {"user:pw@h", errc::not_supported, {"\"user:***@h\""}},
         {"x" + std::string(5'000, 'y'), errc::invalid, {"5001 bytes", "4096"}},
         {"fake:bad", errc::invalid, {"does not like fake:bad"}},
@@ -190,6 +202,54 @@ TEST_F(opening, bad_urls_are_refused_with_what_value_and_what_is_there) {
         EXPECT_EQ(why.find("pw"), std::string::npos) << why;
         EXPECT_EQ(why.find('\n'), std::string::npos) << why;
     }
+}
+
+TEST_F(opening, an_empty_driver_is_refused) {
+    driver gone = fake_;
+    const driver taken = std::move(gone);
+    const driver nothing{nullptr};
+    for (const auto& empty : {gone, nothing}) {  // NOLINT(bugprone-use-after-move): it is the point
+        for (const auto* url : {"fake:", "", "memory:"}) {
+            std::error_code error;
+            std::string why;
+            EXPECT_FALSE(open(url, {fake_, empty}, {}, error, &why));
+            EXPECT_EQ(error, errc::invalid);
+            EXPECT_NE(why.find("moved from"), std::string::npos) << why;
+        }
+    }
+    EXPECT_TRUE(open("fake:", {taken}));
+}
+
+TEST(shown_url, hides_whatever_may_be_a_secret) {
+    const std::vector<std::pair<const char*, const char*>> all{
+        {"redis://host:1/2?db=3", "redis://host:1/2?db=3"},
+        {"memory:", "memory:"},
+        {"", ""},
+        {"redis://user:pw@host", "redis://***@host"},
+        {"redis://pw@host", "redis://***@host"},
+        {"redis://user:p/w@host/1", "redis://***@host/1"},
+        {"redis://user:p?w#p@w@host:1", "redis://***@host:1"},
+        {"redis:user:pw@host", "redis:***@host"},
+        {"redis:/user:pw//pw@host", "redis:/***@host"},
+        {"redis:\\\\user:pw@host", "redis:\\\\***@host"},
+        {"re dis://user:pw@host", "***@host"},
+        {"//user:pw@host", "//***@host"},
+        {"pw@host", "***@host"},
+        {"redis://host?password=pw", "redis://host?password=***"},
+        {"redis://host?db=1&PASS=pw&x=pw", "redis://host?db=1&PASS=***"},
+        {"redis://host?a=1;token=pw", "redis://host?a=1;token=***"},
+        {"redis://host?client_secret=pw#pw", "redis://host?client_secret=***"},
+        {"redis://host#auth=pw", "redis://host#auth=***"},
+        {"redis://host?p%61ss=pw", "redis://host?p%61ss=***"},
+        {"redis://host?api_key=pw", "redis://host?api_key=***"},
+        {"redis://user:pw@host?auth=pw", "redis://***@host?auth=***"},
+        {"redis://user:pw?token=pw@host", "redis://***"},
+        {"redis://host?password=p@w", "redis://***"},
+        {"local:/run/shop@1/trinco.db", "local:/run/shop@1/trinco.db"},
+        {"local:/x?password=pw", "local:/x?password=***"},
+        {"local://user:pw@host", "local://***@host"},
+    };
+    for (const auto& [url, shown] : all) EXPECT_EQ(detail::shown_url(url), shown) << url;
 }
 
 TEST_F(opening, bad_names_and_settings_are_refused) {
