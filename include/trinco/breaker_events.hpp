@@ -19,12 +19,14 @@ namespace trinco {
 struct snapshot {
     std::string breaker;
 
-    // What a caller meets: the fleet's state when it is not closed, otherwise this process's.
+    // The fleet's state when it is not closed, otherwise this process's. An override lies over it
+    // and does not change it: with `over` forced_open calls are refused though the state is closed.
     breaker_state state = breaker_state::closed;
     breaker_state local_state = breaker_state::closed;
     std::optional<breaker_state>
         fleet_state;  // nothing without a store, or before its first answer
-    // Why the last transition happened, one or a few words: "failure rate", "probes succeeded".
+    // Why the last transition happened, one or a few words: "failure rate", "probes succeeded"; of
+    // an operator's, the reason given (in a fleet with who gave it: "drill (by ann)").
     std::string reason;
     std::chrono::milliseconds retry_after{0};  // open: what is left of it
     std::uint32_t backoff_level = 0;           // re-openings in a row
@@ -42,7 +44,9 @@ struct snapshot {
     bool degraded = false;               // the store does not answer: this process decides alone
 
     std::uint32_t probes_in_flight = 0;  // of this process
-    std::uint64_t overdue = 0;           // calls still out after overdue_after
+    // Calls that are still out after overdue_after, from whatever era. One that has reached
+    // call_timeout has been counted as failed and is none of them any more.
+    std::uint64_t overdue = 0;
 
     // Since the breaker was made. At quiescence success + failure + ignored + rejected + stale is
     // the number of calls that were asked for. Stale are outcomes that came in a later era than the
@@ -65,8 +69,10 @@ enum class event_kind : std::uint8_t {
 
 struct event {
     event_kind kind = event_kind::state_changed;
-    breaker_state from = breaker_state::closed;  // as met by callers; equal unless state_changed
+    breaker_state from = breaker_state::closed;  // as in snapshot; equal unless state_changed
     breaker_state to = breaker_state::closed;
+    // Of a transition as in the snapshot. Of an override the operator's, also the one given to
+    // resume, by the breaker that it was called on; empty elsewhere and when it has expired.
     std::string reason;
     snapshot now;  // taken at the change, under the breaker's lock
     // Events that were dropped just before this one, because more than 1,000 were waiting for a

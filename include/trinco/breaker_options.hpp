@@ -89,8 +89,8 @@ struct breaker_options {
     // An instance not heard for this long is no longer counted. 1 s ... 1 h. Default 60 s.
     milliseconds live_for{60'000};
     trinco::consistency consistency = trinco::consistency::cached;
-    // Outcomes are sent this often when there are any. 10 ms ... 10 s, and not above half of the
-    // window. Default 100 ms.
+    // Outcomes are sent this often when there are any; at half of the window where that is shorter,
+    // because older ones decide nothing any more. 10 ms ... 10 s. Default 100 ms.
     milliseconds sync_interval{100};
     // Exchanges per second that one breaker may cost the store, all instances together.
     // 1 ... 100,000. Default 200.
@@ -109,7 +109,7 @@ struct breaker_options {
 
 // What is wrong with one option.
 struct option_error {
-    std::string key;      // as in breaker_options and in trinco.toml
+    std::string key;      // the member's name in breaker_options
     std::string value;    // as given
     std::string allowed;  // the range, in words with units
     // One sentence: what, value, allowed range.

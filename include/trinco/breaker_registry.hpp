@@ -46,7 +46,7 @@ class store;
 
 struct registry_options {
     // For names that are not configured. Default: breaker_options' own.
-    breaker_options defaults;
+    breaker_options defaults{};
     // Most names. 1 ... 1,000,000. Default 10,000.
     std::size_t most = 10'000;
 };

@@ -217,7 +217,9 @@ public:
 
     // ---- looking ---------------------------------------------------------------------------
 
-    // What a caller would meet now. Spends no probe and changes nothing.
+    // The state now: the fleet's when it is not closed, otherwise this process's. An override lies
+    // over it and is not part of it: forced_open refuses calls though this says closed; see
+    // snapshot().over. Spends no probe and changes nothing.
     [[nodiscard]] breaker_state state() const;
     [[nodiscard]] trinco::snapshot snapshot() const;
 
@@ -232,9 +234,12 @@ public:
     //
     // For the whole fleet where there is one: then these wait for the store, at most ten times
     // store_timeout, and fail with its error (unavailable: not applied; unknown_outcome: perhaps
-    // applied, repeating is safe) or, on the store's own thread, with not_supported. Alone they are
-    // applied at once and return no error. A reason has at most 200 bytes (invalid). Expiries: 0 is
-    // the default, at most 30 days (invalid).
+    // applied, repeating is safe) or, on the store's own thread, which carries what the fleet says
+    // to event callbacks, with would_deadlock (not applied). Alone they are applied at once.
+    //
+    // A reason has at most 200 bytes and no control characters (line breaks, escapes), because it
+    // is shown in logs and terminals; a time is 0 (the default) to 30 days. Anything else is
+    // invalid, and changes nothing.
 
     static constexpr std::chrono::milliseconds default_expiry{0};  // 24 h
 

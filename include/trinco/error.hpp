@@ -34,7 +34,8 @@ enum class errc {
     breaker_open,      // the breaker refuses the call; see the refusal for who, why and how long
     not_acquired,      // the lock was not granted within the time given
     canceled,          // the caller's stop_token was triggered
-    would_deadlock,    // this object already holds or awaits what it asks for (not recursive)
+    would_deadlock,    // this thread must not wait for it: this object already holds or awaits it
+                       // (not recursive), or the thread is the store's own (an event callback)
     not_held,          // released or used without being held
     limit_mismatch,    // a semaphore of this name exists with another number of permits
     once_interrupted,  // the owner of this key died while it ran; it is never run again by itself

@@ -64,7 +64,8 @@ struct breaker_registry::impl {
 
 void breaker_registry::impl::check_options() const {
     if (const auto wrong = validate(options.defaults)) {
-        throw breaker_error(make_error_code(errc::invalid), wrong->message());
+        throw breaker_error(make_error_code(errc::invalid),
+                            "the defaults of the registry: " + wrong->message());
     }
     if (options.most < 1 || options.most > most_possible) {
         throw breaker_error(

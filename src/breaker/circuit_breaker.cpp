@@ -5,6 +5,7 @@
 #include "breaker/access.hpp"
 #include "breaker/call_timer.hpp"
 #include "breaker/engine.hpp"
+#include "core/breaker_options_table.hpp"
 #include "core/names.hpp"
 
 namespace trinco {
@@ -15,6 +16,15 @@ using std::chrono::milliseconds;
 constexpr std::size_t max_reason = 200;
 constexpr milliseconds max_expiry = std::chrono::hours(24 * 30);
 
+// To what a person would say of so long a time.
+milliseconds rounded_up(milliseconds d) {
+    using namespace std::chrono;
+    if (d >= hours(48)) return ceil<hours>(d);
+    if (d >= minutes(10)) return ceil<minutes>(d);
+    if (d >= seconds(10)) return ceil<seconds>(d);
+    return d;
+}
+
 std::string sentence(std::string_view breaker, const refusal& why) {
     std::string text = "Breaker \"";
     text += breaker;
@@ -23,8 +33,8 @@ std::string sentence(std::string_view breaker, const refusal& why) {
     text += "): ";
     text += text_of(why.reason);
     text += " Retry in ";
-    text += std::to_string(why.retry_after.count());
-    text += " ms.";
+    text += detail::duration_text(rounded_up(why.retry_after));
+    text += '.';
     return text;
 }
 
@@ -35,7 +45,8 @@ std::string valid_name(std::string name, const breaker_options& options) {
 }
 
 bool operation_fits(std::string_view reason, milliseconds time) noexcept {
-    return reason.size() <= max_reason && time.count() >= 0 && time <= max_expiry;
+    return reason.size() <= max_reason && detail::is_one_line(reason) && time.count() >= 0 &&
+           time <= max_expiry;
 }
 
 }  // namespace
@@ -47,7 +58,7 @@ breaker_fault check_breaker(const std::string& name, const breaker_options& opti
         return {make_error_code(errc::invalid), std::move(*wrong)};
     }
     if (const auto wrong = validate(options)) {
-        return {make_error_code(errc::invalid), wrong->message()};
+        return {make_error_code(errc::invalid), "breaker \"" + name + "\": " + wrong->message()};
     }
     return {};
 }

@@ -280,6 +280,7 @@ private:
     bool judge_successes_ = false;                    // an outcome that is not bad may open it, too
     override_state over_;
     std::uint64_t overdue_now_ = 0;  // of this generation
+    std::uint64_t overdue_out_ = 0;  // of all
     std::vector<overdue_table::late_call> found_;
     counts extra_totals_;  // of outcomes that no window counted
     counts stale_;
@@ -303,7 +304,8 @@ private:
 
     breaker_state said_state_ = breaker_state::closed;
     override_kind said_over_ = override_kind::none;
-    std::string reason_;  // of the last transition
+    std::string reason_;         // of the last transition
+    std::string resume_reason_;  // of a resume that the fleet has been asked for
     std::uint64_t transitions_ = 0;
     std::shared_ptr<event_hub> hub_;
 };

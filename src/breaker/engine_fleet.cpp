@@ -61,13 +61,15 @@ void engine::adopt(const terms& t) {
 
 void engine::obey_fleet(nanoseconds now) {
     const auto& fleet = fleet_.fleet;
-    const bool new_era = fleet_seen_ && eras_[generation() % remembered].fleet != fleet.era;
+    const bool other_era = eras_[generation() % remembered].fleet != fleet.era;
+    const bool new_era = fleet_seen_ && other_era;
     use_rules(fleet_.rules, now);
     // What a refusal said about later asks was about that era, under that override.
     if (new_era || fleet.over != over_.kind) fleet_refused_until_ = nanoseconds(0);
     if (fleet.over != over_.kind || fleet.reason != over_.reason ||
         fleet_over_until_ != over_.until) {
-        lay_over(fleet.over, fleet.over == override_kind::none ? "" : fleet.reason,
+        const bool ends = fleet.over == override_kind::none;
+        lay_over(fleet.over, ends ? std::exchange(resume_reason_, {}) : fleet.reason,
                  fleet_over_until_);
     }
     if (fleet.state != breaker_state::closed) {
@@ -77,7 +79,11 @@ void engine::obey_fleet(nanoseconds now) {
     } else if (new_era && obeyed_state_ == breaker_state::closed && !fleet_.set_aside) {
         local_.reset(now);  // closed, and closed anew: somebody reset it
     }
-    if (new_era && !fleet.reason.empty() && fleet.over == override_kind::none) {
+    // Of the transition that callers meet: the fleet's, also one from before this process came, or
+    // one that an override had covered.
+    const bool fleets = fleet.state != breaker_state::closed ||
+                        (other_era && local_.state() == breaker_state::closed);
+    if (fleets && !fleet.reason.empty() && fleet.over == override_kind::none) {
         reason_ = fleet.reason;
     }
     obeyed_state_ = fleet.state;

@@ -98,6 +98,7 @@ engine::answer engine::ask_fleet(nanoseconds now) {
 // ---- counting ----------------------------------------------------------------------------------
 
 void engine::settle_counted(std::uint64_t of, counter what, bool was_overdue, nanoseconds now) {
+    if (was_overdue) --overdue_out_;
     if (of != generation()) {
         settle_older(of, what, now);
         return;
@@ -220,6 +221,7 @@ void engine::find_overdue(nanoseconds now) {
         const auto current = generation();
         const auto of = current - ((current - call.generation) & 0xffff);
         if (call.now == overdue_table::mark::overdue) {
+            ++overdue_out_;
             if (of == current) {
                 ++overdue_now_;
                 more_slow = true;

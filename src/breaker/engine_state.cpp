@@ -17,6 +17,11 @@ milliseconds left_of(nanoseconds until, nanoseconds now) noexcept {
     return std::chrono::ceil<milliseconds>(std::max(nanoseconds(0), until - now));
 }
 
+// An operator who gives no reason: what was done.
+std::string_view or_else(std::string_view reason, std::string_view verb) noexcept {
+    return reason.empty() ? verb : reason;
+}
+
 std::string words(trip_reason why) {
     std::string text(name_of(why));
     std::replace(text.begin(), text.end(), '_', ' ');
@@ -254,7 +259,7 @@ trinco::snapshot engine::snapshot_locked(nanoseconds now) const {
     }
     s.degraded = degraded_;
     s.probes_in_flight = local_.probes_in_flight() + fleet_probes_out_;
-    s.overdue = overdue_now_;
+    s.overdue = overdue_out_;
     s.totals = extra_totals_;
     for (const auto& w : windows_) s.totals += w->totals();
     s.stale = stale_.judged() + stale_.ignored;
@@ -289,18 +294,27 @@ void engine::operate_alone(control_verb verb, std::string_view reason, milliseco
             break;
         case control_verb::reset:
             apply(local_.reset(now));
-            reason_ = reason.empty() ? "reset" : reason;
+            reason_ = or_else(reason, "reset");
             break;
-        case control_verb::force_open: lay_over(override_kind::forced_open, reason, until); break;
-        case control_verb::disable: lay_over(override_kind::disabled, reason, until); break;
-        case control_verb::observe: lay_over(override_kind::observing, reason, until); break;
-        case control_verb::resume: lay_over(override_kind::none, {}, nanoseconds(0)); break;
+        case control_verb::force_open:
+            lay_over(override_kind::forced_open, or_else(reason, "forced open"), until);
+            break;
+        case control_verb::disable:
+            lay_over(override_kind::disabled, or_else(reason, "disabled"), until);
+            break;
+        case control_verb::observe:
+            lay_over(override_kind::observing, or_else(reason, "observing"), until);
+            break;
+        case control_verb::resume: lay_over(override_kind::none, reason, nanoseconds(0)); break;
         default: break;  // options are a fleet's
     }
 }
 
 void engine::lay_over(override_kind what, std::string_view reason, nanoseconds until) {
-    if (what != over_.kind) judge_next();
+    if (what != over_.kind) {
+        resume_reason_.clear();  // of another one
+        judge_next();
+    }
     over_ = {what, std::string(reason), until};
 }
 

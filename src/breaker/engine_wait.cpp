@@ -193,7 +193,11 @@ std::error_code engine::operate_fleet(control_verb verb, std::string_view reason
     const auto link = link_kept();
     if (!link) return make_error_code(errc::shut_down);
     if (link->in_a_child()) return make_error_code(errc::forked);
-    if (!link->may_wait()) return make_error_code(errc::not_supported);
+    if (!link->may_wait()) return make_error_code(errc::would_deadlock);
+    if (verb == control_verb::resume) {
+        const lock hold(m_);
+        if (over_.kind != override_kind::none) resume_reason_ = reason;
+    }
     control_request r;
     r.breaker = name_;
     r.verb = verb;

@@ -43,10 +43,6 @@ std::optional<option_error> contradiction(const breaker_options& o) {
     if (o.open_max < o.open_for) {
         return error_of("open_max", o, "open_for (" + duration_text(o.open_for) + ") to 24 h");
     }
-    if (o.sync_interval * 2 > o.window) {
-        return error_of("sync_interval", o,
-                        "10 ms to half of window (" + duration_text(o.window / 2) + ")");
-    }
     if (o.degraded_after < o.store_timeout) {
         return error_of("degraded_after", o,
                         "store_timeout (" + duration_text(o.store_timeout) + ") to 1 min");

@@ -38,7 +38,7 @@ struct option_row {
     std::string_view bound;    // what another option adds to the range, in words; empty: nothing
     std::string_view why;      // why the default is what it is
     std::string_view watch;    // what to look at when choosing another value
-    std::string_view classic;  // its name in the classic articles and libraries; empty: it has none
+    std::string_view classic;  // its name in other libraries; empty: it has none
 
     // As a number; nothing when it is unset.
     [[nodiscard]] std::optional<double> value(const breaker_options& options) const;

@@ -17,7 +17,9 @@ const char* sentence(errc e) noexcept {
         case errc::breaker_open: return "the circuit breaker refuses the call";
         case errc::not_acquired: return "the lock was not granted within the time given";
         case errc::canceled: return "the wait was canceled by its caller";
-        case errc::would_deadlock: return "this object already holds or awaits it (not recursive)";
+        case errc::would_deadlock:
+            return "this thread must not wait for it: this object already holds or awaits it, or "
+                   "the thread is the store's own";
         case errc::not_held: return "it is not held by this object";
         case errc::limit_mismatch: return "a semaphore of this name has another number of permits";
         case errc::once_interrupted: return "the owner of this key died while it ran";

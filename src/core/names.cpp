@@ -1,5 +1,7 @@
 #include "core/names.hpp"
 
+#include <algorithm>
+
 #include "core/quoted.hpp"
 
 namespace trinco::detail {
@@ -62,8 +64,15 @@ std::optional<std::string> check_lock_name(std::string_view name) {
     return sentence(
         "the name of a lock", name,
         "1 to " + std::to_string(max_lock_name) +
-            " characters of A-Z a-z 0-9 . _ / -, with no empty or \"..\" segment and no "
-            "'/' at the end");
+            " characters of A-Z a-z 0-9 . _ / -, with no empty or \"..\" segment and no '/' at "
+            "the end; one '/' may lead");
+}
+
+bool is_one_line(std::string_view text) noexcept {
+    return std::none_of(text.begin(), text.end(), [](char c) {
+        const auto byte = static_cast<unsigned char>(c);
+        return byte < 0x20 || byte == 0x7f;
+    });
 }
 
 }  // namespace trinco::detail

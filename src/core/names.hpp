@@ -30,4 +30,8 @@ inline constexpr std::size_t max_lock_name = 200;
 // one not: it would name a folder.
 [[nodiscard]] std::optional<std::string> check_lock_name(std::string_view name);
 
+// Whether a text for people (a reason) can be shown in a log or a terminal as it is: no control
+// characters, so no line breaks and no escapes. Bytes beyond ASCII are fine.
+[[nodiscard]] bool is_one_line(std::string_view text) noexcept;
+
 }  // namespace trinco::detail

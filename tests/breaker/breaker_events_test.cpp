@@ -60,6 +60,16 @@ TEST(BreakerEvents, TellOverridesAndTheirEnd) {
     EXPECT_EQ(seen, (lines{"override_changed forced_open incident 7", "override_changed none "}));
 }
 
+TEST(BreakerEvents, TellWhyAnOperatorResumed) {
+    timed_breaker b;
+    lines seen;
+    const auto s = b->on_event([&](const event& e) { seen.push_back(line(e)); });
+    EXPECT_FALSE(b->disable(""));
+    EXPECT_FALSE(b->resume("quiet again"));
+    EXPECT_EQ(seen, (lines{"override_changed closed>closed disabled",
+                           "override_changed closed>closed quiet again"}));
+}
+
 TEST(BreakerEvents, NoneAfterTheSubscriptionHasEnded) {
     timed_breaker b(quick());
     int seen = 0;

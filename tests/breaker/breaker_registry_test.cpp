@@ -148,6 +148,67 @@ TEST(BreakerRegistry, SharedOverAStore) {
     EXPECT_FALSE(a.get("payments").try_acquire());
 }
 
+// The very first thing that a fleet hears, and what one learns that joins later.
+TEST(BreakerRegistry, AnOperatorsReasonReachesEverybody) {
+    const auto memory = drivers::memory();
+    store_settings who;
+    who.instance = "ann";
+    const auto where = open("memory:", {memory}, who);
+    const auto told = [](circuit_breaker& b, event_kind kind, auto&& act) {
+        std::mutex m;
+        std::string reason;
+        std::atomic<bool> said{false};
+        const auto s = b.on_event([&](const event& e) {
+            if (e.kind != kind || said) return;
+            {
+                const std::lock_guard hold(m);
+                reason = e.reason;
+            }
+            said = true;
+            said.notify_all();
+        });
+        act();
+        said.wait(false);
+        const std::lock_guard hold(m);
+        return reason;
+    };
+    breaker_registry r(where);
+    auto& a = r.get("a");
+    EXPECT_EQ(told(a, event_kind::state_changed, [&] { EXPECT_FALSE(a.trip("drill")); }),
+              "drill (by ann)");
+    EXPECT_EQ(a.snapshot().reason, "drill (by ann)");
+
+    breaker_registry later(open("memory:", {memory}, {}));
+    auto& b = later.get("a");
+    while (b.state() != breaker_state::open) std::this_thread::yield();
+    EXPECT_EQ(b.snapshot().reason, "drill (by ann)");
+
+    EXPECT_EQ(told(a, event_kind::override_changed, [&] { EXPECT_FALSE(a.disable("noise")); }),
+              "noise (by ann)");
+    EXPECT_EQ(told(a, event_kind::override_changed, [&] { EXPECT_FALSE(a.resume("quiet")); }),
+              "quiet");
+    EXPECT_EQ(a.snapshot().reason, "drill (by ann)");
+}
+
+TEST(BreakerRegistry, WhatIsWrongWithAnOptionNamesTheBreaker) {
+    breaker_options o;
+    o.failure_rate = 0;
+    const std::string wrong = "failure_rate is 0, but must be more than 0 and at most 1";
+    const auto sentence_of = [](auto&& f) -> std::string {
+        try {
+            f();
+        } catch (const breaker_error& e) {
+            return e.what();
+        }
+        return "taken";
+    };
+    breaker_registry r(registry_options{.most = 3});
+    EXPECT_EQ(sentence_of([&] { r.configure("x", o); }), "breaker \"x\": " + wrong);
+    EXPECT_EQ(sentence_of([&] { circuit_breaker b("x", o); }), "breaker \"x\": " + wrong);
+    EXPECT_EQ(sentence_of([&] { breaker_registry bad(registry_options{.defaults = o}); }),
+              "the defaults of the registry: " + wrong);
+}
+
 // A thread waits for a probe of the fleet's, and its outcome closes the breaker for all.
 TEST(BreakerRegistry, AThreadGetsAProbeOfTheFleet) {
     const auto memory = drivers::memory();

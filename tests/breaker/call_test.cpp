@@ -106,8 +106,20 @@ TEST(Call, ThrowsWhenRefusedAndSaysWhy) {
         EXPECT_EQ(e.refusal().by, refused_by::local_breaker);
         EXPECT_STREQ(e.what(),
                      "Breaker \"payments\" refuses the call (local breaker): The breaker is open. "
-                     "Retry in 1000 ms.");
+                     "Retry in 1 s.");
     }
+}
+
+TEST(Call, SaysLongTimesAsPeopleDo) {
+    const auto end = [](std::chrono::milliseconds d) {
+        const std::string text = breaker_open_error("b", {.retry_after = d}).what();
+        return text.substr(text.find("Retry"));
+    };
+    EXPECT_EQ(end(9999ms), "Retry in 9999 ms.");
+    EXPECT_EQ(end(10'001ms), "Retry in 11 s.");
+    EXPECT_EQ(end(3'599'987ms), "Retry in 1 h.");
+    EXPECT_EQ(end(3'600'000ms), "Retry in 1 h.");
+    EXPECT_EQ(end(30 * 24h), "Retry in 30 days.");
 }
 
 TEST(Call, TheFallbackAnswersWhenRefused) {

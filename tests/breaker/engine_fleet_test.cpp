@@ -260,6 +260,39 @@ TEST(EngineFleet, ObeysTheFleetsOverrides) {
     EXPECT_EQ(f.story, (std::vector<std::string>{"override_changed", "override_changed"}));
 }
 
+TEST(EngineFleet, TheFirstItHearsOfAFleetHasAReason) {
+    fleet_engine f;
+    fleet_port::terms t;
+    t.fleet = open_view(100, 5s);
+    t.fleet.reason = "drill (by ann)";
+    t.as_of = f.now();
+    t.rules = policy_of(calm());
+    engine late("b", calm(), {});
+    late.join_fleet(f.node, *f.sync);
+    std::vector<std::string> said;
+    late.events()->add([&](const event& e) { said.push_back(e.reason); });
+    late.adopt(t);
+    EXPECT_EQ(late.snapshot().reason, "drill (by ann)");
+    EXPECT_EQ(said, (std::vector<std::string>{"drill (by ann)"}));
+    late.leave_fleet();
+}
+
+// While there is an override a view has its reason only.
+TEST(EngineFleet, AReasonThatAnOverrideHadCoveredIsLearntLater) {
+    fleet_engine f;
+    auto v = open_view(100, 5s);
+    v.over = override_kind::observing;
+    v.over_remaining = 10s;
+    v.reason = "observing";
+    f.publish(v);
+    EXPECT_EQ(f.core->snapshot().over_reason, "observing");
+    v.rev = 2;
+    v.over = override_kind::none;
+    v.reason = "drill (by ann)";
+    f.publish(v);
+    EXPECT_EQ(f.core->snapshot().reason, "drill (by ann)");
+}
+
 TEST(EngineFleet, AnOverrideEndsByItselfWhenNobodySaysSo) {
     fleet_engine f;
     auto v = view_of_era(0, breaker_state::closed, 1);
@@ -309,7 +342,7 @@ TEST(EngineFleet, GoverningOptionsReplaceItsOwn) {
 // On the store's own thread nobody may wait.
 TEST(EngineFleet, NeverWaitsOnTheStoresThread) {
     fleet_engine f;
-    EXPECT_EQ(f.core->operate(control_verb::trip, "x", 0ms), make_error_code(errc::not_supported));
+    EXPECT_EQ(f.core->operate(control_verb::trip, "x", 0ms), make_error_code(errc::would_deadlock));
     f.publish(open_view(100, 100ms));
     f.run(100ms);
     EXPECT_EQ(f.core->acquire().refusal().reason, refusal_reason::store_late);

@@ -25,7 +25,6 @@ breaker_options fitted(breaker_options o) {
         o.overdue_after = 0ms;
     }
     o.open_max = std::max(o.open_max, o.open_for);
-    o.sync_interval = std::min(o.sync_interval, o.window / 2);
     o.degraded_after = std::max(o.degraded_after, o.store_timeout);
     o.key_ttl = std::max(o.key_ttl, o.live_for);
     return o;

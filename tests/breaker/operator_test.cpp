@@ -50,6 +50,7 @@ TEST(Operator, ForcedOpenRefusesUntilItExpires) {
     EXPECT_EQ(p.refusal().retry_after, 10s);
     const auto s = b->snapshot();
     EXPECT_EQ(s.over, override_kind::forced_open);
+    EXPECT_EQ(s.state, breaker_state::closed);  // beneath it
     EXPECT_EQ(s.over_reason, "incident");
     EXPECT_EQ(s.over_remaining, 10s);
     b.pass(10s);
@@ -169,10 +170,15 @@ TEST(Operator, ReasonsAndTimesHaveBounds) {
     timed_breaker b;
     const auto invalid = make_error_code(errc::invalid);
     EXPECT_EQ(b->trip(std::string(201, 'x')), invalid);
+    EXPECT_EQ(b->trip("two\nlines"), invalid);
+    EXPECT_EQ(b->trip("\x1b[31mred"), invalid);
+    EXPECT_EQ(b->trip("\x7f"), invalid);
     EXPECT_EQ(b->force_open("x", -1ms), invalid);
     EXPECT_EQ(b->disable("x", 31 * 24h), invalid);
     EXPECT_EQ(b->state(), breaker_state::closed);
     EXPECT_FALSE(b->trip(std::string(200, 'x'), 1s));
+    EXPECT_FALSE(b->trip("Übung", 1s));
+    EXPECT_EQ(b->snapshot().reason, "Übung");
 }
 
 }  // namespace

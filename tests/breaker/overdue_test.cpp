@@ -33,6 +33,36 @@ TEST(Overdue, CallsStillOutCountAsSlowNow) {
     EXPECT_EQ(b->snapshot().reason, "slow call rate");
 }
 
+TEST(Overdue, CallsAreStillOutAfterTheyHaveOpenedIt) {
+    timed_breaker b(slow_at(100ms));
+    auto hanging = take(b, 4);
+    b.pass(100ms);
+    EXPECT_EQ(b->state(), breaker_state::open);
+    EXPECT_EQ(b->snapshot().overdue, 4U);
+    hanging[0].success();
+    EXPECT_EQ(b->snapshot().overdue, 3U);
+    b.pass(1s);
+    b.succeed(2);
+    EXPECT_EQ(b->state(), breaker_state::closed);
+    EXPECT_EQ(b->snapshot().overdue, 3U);
+    b.succeed(4);  // those three belong to another era and are not judged
+    EXPECT_EQ(b->state(), breaker_state::closed);
+    hanging.clear();
+    EXPECT_EQ(b->snapshot().overdue, 0U);
+}
+
+TEST(Overdue, OneOfAnOlderEraIsFoundToo) {
+    auto o = slow_at(100ms);
+    o.call_timeout = 500ms;
+    timed_breaker b(o);
+    const auto hanging = take(b, 1);
+    b.fail(4);
+    b.pass(100ms);
+    EXPECT_EQ(b->snapshot().overdue, 1U);
+    b.pass(400ms);  // failed, for whoever still counts it
+    EXPECT_EQ(b->snapshot().overdue, 0U);
+}
+
 TEST(Overdue, TheNextCallerFindsThem) {
     timed_breaker b(slow_at(100ms));
     const auto hanging = take(b, 4);
@@ -145,9 +175,10 @@ TEST(Overdue, CallsOfAnOlderEraAreNotCountedAgain) {
     EXPECT_EQ(b->state(), breaker_state::open);
     (void)b->reset("test");
     b.pass(1s);
-    EXPECT_EQ(b->snapshot().overdue, 0U);
+    EXPECT_EQ(b->snapshot().overdue, 4U);  // are out, but not judged
     EXPECT_EQ(b->state(), breaker_state::closed);
     hanging.clear();
+    EXPECT_EQ(b->snapshot().overdue, 0U);
     EXPECT_EQ(b->snapshot().stale, 4U);
 }
 

@@ -43,7 +43,7 @@ TEST(Names, EachRefusalIsOneSentenceWithWhatValueAndRange) {
     const std::string word = "characters of A-Z a-z 0-9 . _ : -";
     const std::string path =
         "1 to 200 characters of A-Z a-z 0-9 . _ / -, with no empty or \"..\" segment and no '/' at "
-        "the end";
+        "the end; one '/' may lead";
     const refused table[] = {
         {check_breaker_name, "", "the name of a breaker is \"\", but must be 1 to 128 "},
         {check_breaker_name, "a b", "the name of a breaker is \"a b\", but must be 1 to 128 "},
@@ -80,6 +80,13 @@ TEST(Names, LockNamesArePathsThatLeadNowhereElse) {
     }
     EXPECT_EQ(check_lock_name(std::string(200, 'x')), std::nullopt);
     EXPECT_TRUE(check_lock_name(std::string(201, 'x')));
+}
+
+TEST(Names, OneLineIsTextWithoutControlCharacters) {
+    EXPECT_TRUE(is_one_line(""));
+    EXPECT_TRUE(is_one_line("incident 7: \xc3\x9c"));
+    for (const char* bad : {"\n", "a\r", "\x1b[0m", "\t", "\x7f"}) EXPECT_FALSE(is_one_line(bad));
+    EXPECT_FALSE(is_one_line(std::string_view("\0", 1)));
 }
 
 TEST(Quoted, EscapesAndBounds) {

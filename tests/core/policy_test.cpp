@@ -110,6 +110,15 @@ TEST(PolicyText, AnyBytesAreAnAnswerAndNeverMore) {
     }));
 }
 
+TEST(Policy, SendsAtLeastTwiceInAWindow) {
+    breaker_options o;
+    o.window = 100ms;
+    EXPECT_FALSE(validate(o));
+    EXPECT_EQ(policy_of(o).sync_interval, 50ms);
+    o.window = 200ms;
+    EXPECT_EQ(policy_of(o).sync_interval, 100ms);
+}
+
 TEST(Policy, TakesItsMembersFromTheOptions) {
     breaker_options o;
     o.quorum = 7;

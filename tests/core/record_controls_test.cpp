@@ -17,7 +17,7 @@ TEST(RecordControlsTest, TripOpensAndRecoversAsUsual) {
     const view v = lab.control(control_verb::trip, 1);
     EXPECT_EQ(v.state, open);
     EXPECT_EQ(v.remaining, 10s);
-    EXPECT_EQ(v.reason, "operator_trip by ann: drill");
+    EXPECT_EQ(v.reason, "drill (by ann)");
     EXPECT_TRUE(lab.did.changed);
     EXPECT_EQ(lab.control(control_verb::trip, 2, 3s).remaining, 3s);
     lab.pass(3s);
@@ -62,7 +62,7 @@ TEST(RecordControlsTest, ForcedOpenFreezesTheStateAndGrantsNoProbe) {
     const view v = lab.control(control_verb::force_open, 1, 300ms);
     EXPECT_EQ(v.over, override_kind::forced_open);
     EXPECT_EQ(v.over_remaining, 300ms);
-    EXPECT_EQ(v.reason, "forced open by ann: drill");
+    EXPECT_EQ(v.reason, "drill (by ann)");
     EXPECT_EQ(v.state, open);
     const auto refused = lab.take("a", 1);
     EXPECT_FALSE(refused.granted);
@@ -150,6 +150,12 @@ TEST(RecordControlsTest, AControlOutOfBoundsIsInvalidAndChangesNothing) {
     lab.control(control_verb::trip, 1, -1ms);
     EXPECT_EQ(lab.error, errc::invalid);
     lab.control(control_verb::trip, 1, 24h * 32);
+    EXPECT_EQ(lab.error, errc::invalid);
+    control_request escape;
+    escape.id = 1;
+    escape.verb = control_verb::trip;
+    escape.reason = "\x1b[2J";
+    EXPECT_EQ(apply(lab.r, escape, lab.now, lab.did, lab.error).era, 0U);
     EXPECT_EQ(lab.error, errc::invalid);
     lab.control(control_verb::set, 1, 0ms, "quorum=0");
     EXPECT_EQ(lab.error, errc::invalid);

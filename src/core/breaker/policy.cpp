@@ -95,6 +95,7 @@ std::optional<option_error> read_pair(std::string_view pair, reading& r) {
 policy policy_of(const breaker_options& options) {
     policy p;
     pair_members(p, options, [](auto& to, const auto& from) { to = from; });
+    p.sync_interval = std::min(p.sync_interval, p.window / 2);
     const auto overdue = options.overdue_after.value_or(milliseconds(0));
     p.slow_calls = options.slow_call_after.count() != 0 || overdue.count() != 0;
     return p;

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "core/breaker/record_steps.hpp"
+#include "core/names.hpp"
 #include "trinco/error.hpp"
 
 namespace trinco::detail {
@@ -11,17 +12,17 @@ using namespace steps;
 
 namespace {
 
-// "reset by ann: after the fix"
+// As a breaker that is alone says it, and who, when there is one: "after the fix (by ann)".
 [[nodiscard]] std::string attributed(std::string_view verb, const control_request& c) {
-    std::string text(verb);
-    if (!c.who.empty()) text.append(" by ").append(c.who);
-    if (!c.reason.empty()) text.append(": ").append(c.reason);
+    std::string text(c.reason.empty() ? verb : c.reason);
+    if (!c.who.empty()) text.append(" (by ").append(c.who).append(")");
     return text;
 }
 
 [[nodiscard]] bool is_acceptable(const control_request& c) noexcept {
     return c.id != 0 && c.verb <= control_verb::forget && c.who.size() <= max_who &&
-           c.reason.size() <= max_reason && c.expires.count() >= 0 && c.expires <= longest_time;
+           c.reason.size() <= max_reason && is_one_line(c.who) && is_one_line(c.reason) &&
+           c.expires.count() >= 0 && c.expires <= longest_time;
 }
 
 // True when this id is new; it is known from now on.
@@ -70,8 +71,7 @@ void carry_out(fleet_record& r, const control_request& c, store_time t, effects&
     switch (c.verb) {
         case control_verb::trip: {
             const milliseconds length = c.expires.count() != 0 ? c.expires : r.rules.open_for;
-            return enter_open(r, t, length, attributed(name_of(trip_reason::operator_trip), c),
-                              out);
+            return enter_open(r, t, length, attributed("operator trip", c), out);
         }
         case control_verb::reset: return start_anew(r, c, "reset", t, out);
         case control_verb::force_open:
