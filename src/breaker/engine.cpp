@@ -261,7 +261,11 @@ void engine::settle_watched(std::uint64_t gate, counter what, nanoseconds now) n
 
 void engine::settle_every(std::uint64_t gate, counter what, nanoseconds now) noexcept {
     bool due = window().add((gate >> mode_bits) & 1, now, what);
-    if (what >= counter::ignored) return;
+    if (what >= counter::ignored) {
+        // It decides nothing itself, but may be the one that notices that old calls have left.
+        counted_while_closed(gate, what, due, now);
+        return;
+    }
     {
         const lock hold(m_);
         if (gate >> mode_bits != generation()) return;

@@ -104,14 +104,14 @@ void engine::settle_counted(std::uint64_t of, counter what, bool was_overdue, na
         return;
     }
     if (was_overdue) --overdue_now_;
-    window().add(of & 1, now, what);
+    const bool first = window().add(of & 1, now, what);
     if (what < counter::ignored) bad_seen_ += what != counter::success ? 1U : 0U;
     if (bad_seen_.load(std::memory_order_relaxed) >= wake_at_bad_.load(std::memory_order_relaxed)) {
         wake_fleet();
     }
     if (what < counter::ignored) {
         judge_one(what, true, now);
-    } else if (was_overdue) {
+    } else if (was_overdue || first) {
         judge_window(now);
     }
 }

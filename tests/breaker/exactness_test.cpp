@@ -291,7 +291,7 @@ step some_step() {
 }
 
 TEST(Exactness, BehavesAsIfJudgedAfterEveryOutcome) {
-    EXPECT_TRUE(holds("the engine equals a reference that judges after every outcome", 1500, [] {
+    EXPECT_TRUE(holds("the engine equals a reference that judges after every outcome", 20000, [] {
         both b(some_options());
         const auto steps = *rc::gen::container<std::vector<step>>(
             *rc::gen::inRange<std::size_t>(1, 80), rc::gen::exec(some_step));
@@ -301,6 +301,49 @@ TEST(Exactness, BehavesAsIfJudgedAfterEveryOutcome) {
         }
     }));
 }
+
+// Whatever the first outcome after successes have left the window is: it, or the next call, finds
+// that only failures remain.
+class OldSuccessesLeave : public ::testing::TestWithParam<breaker_options> {};
+
+TEST_P(OldSuccessesLeave, AndAnIgnoredOutcomeNotices) {
+    timed_breaker b(GetParam());
+    b.succeed(3);
+    b.pass(200ms);
+    b.fail(3);
+    b.pass(150ms);
+    EXPECT_EQ(b->state(), breaker_state::closed);
+    b->try_acquire().ignore();
+    EXPECT_EQ(b->state(), breaker_state::open);
+}
+
+TEST_P(OldSuccessesLeave, AndAnIgnoredOutcomeOfALongCallNotices) {
+    timed_breaker b(GetParam());
+    b.succeed(3);
+    b.pass(200ms);
+    auto held = b->try_acquire();
+    b.fail(3);
+    b.pass(150ms);
+    held.ignore();
+    EXPECT_EQ(b->state(), breaker_state::open);
+}
+
+breaker_options leaving(unsigned in_a_row, milliseconds slow_after) {
+    breaker_options o;
+    o.failure_rate = 1;
+    o.minimum_calls = 3;
+    o.window = 300ms;
+    o.window_slices = 3;
+    o.consecutive_failures = in_a_row;
+    o.slow_call_after = slow_after;
+    o.sync_interval = 10ms;
+    return o;
+}
+
+INSTANTIATE_TEST_SUITE_P(Closed, OldSuccessesLeave, ::testing::Values(leaving(0, 0ms)));
+INSTANTIATE_TEST_SUITE_P(Every, OldSuccessesLeave, ::testing::Values(leaving(9, 0ms)));
+INSTANTIATE_TEST_SUITE_P(Measured, OldSuccessesLeave,
+                         ::testing::Values(leaving(0, 10s), leaving(9, 10s), leaving(9, 100ms)));
 
 }  // namespace
 }  // namespace trinco::test
