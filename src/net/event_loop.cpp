@@ -7,38 +7,21 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <atomic>
-#include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
 #include <cerrno>
 #include <cstdio>
 #include <exception>
-#include <map>
 #include <thread>
+#include <utility>
 #include <vector>
+
+#include "net/event_loop_impl.hpp"
 
 namespace trinco::detail {
 namespace {
 
-namespace asio = boost::asio;
-using function = unique_function<void()>;
-
 [[noreturn]] void throw_errno(const char* what) {
     throw std::system_error(errno, std::generic_category(), what);
-}
-
-// The boundary: nothing that a function throws reaches Asio.
-void run_guarded(function& f) noexcept {
-    try {
-        f();
-    } catch (const std::exception& e) {
-        std::fprintf(stderr, "trinco: a callback of the event loop failed: %s\n", e.what());
-    } catch (...) {
-        std::fputs("trinco: a callback of the event loop failed\n", stderr);
-    }
 }
 
 int open_timer() {
@@ -49,60 +32,39 @@ int open_timer() {
 
 }  // namespace
 
-struct event_loop::impl {
-    enum class phase : std::uint8_t { idle, running, ended };
-    struct key {  // of a timer; the order makes it unique
-        boot_clock::time_point when;
-        std::uint64_t order;
-        auto operator<=>(const key&) const = default;
-    };
-
-    impl() : timer(context, open_timer()) {}
-
-    // ---- any thread ---------------------------------------------------------------------------
-    const ::pid_t owner = ::getpid();
-    asio::io_context context{1};
-    std::atomic<phase> now_in{phase::idle};
-    std::atomic<bool> open{true};  // written under m
-    std::atomic<std::thread::id> runner{};
-    std::mutex m;
-    std::condition_variable ended;
-    std::vector<function> queue;  // guarded by m, as is
-    bool scheduled = false;       // whether a drain is on its way
-    std::thread thread;           // guarded by m
-
-    // ---- the loop's thread --------------------------------------------------------------------
-    asio::executor_work_guard<asio::io_context::executor_type> work{context.get_executor()};
-    asio::posix::stream_descriptor timer;
-    std::map<key, function> timers;
-    std::uint64_t next_order = 0;
-    boot_clock::time_point armed = boot_clock::time_point::max();  // max: not armed
-    std::vector<function> batch;
-    std::array<std::uint64_t, 32> random{};  // from the system, used from the back
-    std::size_t random_left = 0;
-
-    [[nodiscard]] bool foreign() const noexcept { return ::getpid() != owner; }
-    [[nodiscard]] bool own_thread() const noexcept {
-        return runner.load(std::memory_order_relaxed) == std::this_thread::get_id();
+void run_guarded(unique_function<void()>& f) noexcept {
+    try {
+        f();
+    } catch (const std::exception& e) {
+        std::fprintf(stderr, "trinco: a callback of the event loop failed: %s\n", e.what());
+    } catch (...) {
+        std::fputs("trinco: a callback of the event loop failed\n", stderr);
     }
+}
 
-    void schedule_drain() {
-        try {
-            asio::post(context, [this] { drain(); });
-        } catch (...) {
-            const std::lock_guard hold(m);
-            scheduled = false;  // the next post tries again
-            throw;
-        }
+event_loop::impl::impl() : timer(context, open_timer()) {}
+
+void event_loop::impl::schedule_drain() {
+    try {
+        asio::post(context, [this] { drain(); });
+    } catch (...) {
+        const std::lock_guard hold(m);
+        scheduled = false;  // the next post tries again
+        throw;
     }
-    void drain();
-    void arm(boot_clock::time_point when);
-    void wait_for_timer();
-    void run_due();
-    void drop(const key& k);
-    void drop_everything();
-    void run() noexcept;
-};
+}
+
+void event_loop::impl::post(function f) {
+    if (foreign()) return;
+    bool wake = false;
+    {
+        const std::lock_guard hold(m);
+        if (!open) return;  // f ends with the call, after the lock
+        queue.push_back(std::move(f));
+        wake = !std::exchange(scheduled, true);
+    }
+    if (wake) schedule_drain();
+}
 
 // One batch a turn: functions posted meanwhile come after whatever else is ready.
 void event_loop::impl::drain() {
@@ -178,7 +140,9 @@ void event_loop::impl::drop_everything() {
     }
     posted.clear();
     batch.clear();
-    const auto set = std::exchange(timers, {});
+    { const auto set = std::exchange(timers, {}); }
+    // One at a time: what a member destroys may be other members.
+    while (!members.empty()) members.extract(members.begin()).value()->loop_ended();
 }
 
 void event_loop::impl::run() noexcept {
@@ -278,15 +242,7 @@ std::uint64_t event_loop::random() {
 }
 
 void event_loop::post(unique_function<void()> f) {
-    if (impl_->foreign()) return;
-    bool wake = false;
-    {
-        const std::lock_guard hold(impl_->m);
-        if (!impl_->open) return;  // f ends with the call, after the lock
-        impl_->queue.push_back(std::move(f));
-        wake = !std::exchange(impl_->scheduled, true);
-    }
-    if (wake) impl_->schedule_drain();
+    impl_->post(std::move(f));
 }
 
 op event_loop::at(deadline when, unique_function<void()> f) {

@@ -39,6 +39,8 @@
 
 namespace trinco::detail {
 
+struct asio_access;
+
 class event_loop final : public loop {
 public:
     // Opens the descriptors. Throws std::system_error when the process has none left.
@@ -70,6 +72,7 @@ public:
     struct impl;
 
 private:
+    friend struct asio_access;    // of src/net: sockets wait on the same thread
     std::shared_ptr<impl> impl_;  // also the thread's, which may outlive this object
 };
 

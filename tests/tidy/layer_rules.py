@@ -31,7 +31,8 @@ FOREIGN = [
     (r'grpcpp/|grpc/|google/protobuf/', ['src/store/etcd/']),
     (r'sqlite3', ['src/store/local/']),
     (r'curl/', ['examples/']),
-    (r'CLI/', ['apps/trinco/']),
+    (r'CLI/', ['apps/trinco/command_line/']),
+    (r'toml\+\+/', ['apps/trinco/config/']),
     (r'gtest/|gmock/|rapidcheck', ['tests/']),
     (r'benchmark/', ['bench/']),
 ]
@@ -41,6 +42,8 @@ FORBIDDEN = [
     ('src/store/', r'^(lock|breaker)/', 'a store knows neither src/lock nor src/breaker'),
     ('src/breaker/', r'^lock/', 'breakers do not use locks'),
     ('src/lock/', r'^breaker/', 'locks do not use breakers'),
+    ('src/wire/', r'^(net|store|lock|breaker)/', 'a codec knows bytes only'),
+    ('src/net/', r'^(store|lock|breaker)/', 'connections do not know what they are for'),
     ('src/core/breaker/local', r'record', 'the local breaker and the record meet in series only'),
     ('src/core/breaker/record', r'/local', 'the record and the local breaker meet in series only'),
     ('src/breaker/fleet_sync', r'window', 'fleet_sync gets counts; windows are its caller\'s'),

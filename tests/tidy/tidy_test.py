@@ -60,6 +60,8 @@ class Tidy(unittest.TestCase):
                 ('src/store/store.cpp', '<grpcpp/grpcpp.h>'),
                 ('src/store/store.cpp', '<sqlite3.h>'),
                 ('src/store/store.cpp', '<curl/curl.h>'),
+                ('src/store/store.cpp', '<CLI/CLI.hpp>'),
+                ('src/store/store.cpp', '<toml++/toml.h>'),
                 ('src/store/store.cpp', '"sim/world.hpp"'),
                 ('src/breaker/fleet_sync.cpp', '"core/breaker/window.hpp"'),
                 ('src/breaker/fleet_sync.cpp', '"lock/session.hpp"')]:
@@ -69,6 +71,12 @@ class Tidy(unittest.TestCase):
     def test_local_breaker_and_record_never_meet(self):
         for path, include in [('src/core/breaker/local.hpp', 'core/breaker/record.hpp'),
                               ('src/core/breaker/record.hpp', 'core/breaker/local.hpp')]:
+            files = dict(CLEAN, **{path: f'#pragma once\n#include "{include}"\n'})
+            self.assertIn('layers', [f.rule for f in tidy.check(files)])
+
+    def test_codecs_know_bytes_and_connections_no_purpose(self):
+        for path, include in [('src/wire/http1/http_reader.hpp', 'net/byte_stream.hpp'),
+                              ('src/net/http_client.hpp', 'store/lock_store.hpp')]:
             files = dict(CLEAN, **{path: f'#pragma once\n#include "{include}"\n'})
             self.assertIn('layers', [f.rule for f in tidy.check(files)])
 
@@ -123,9 +131,10 @@ class Tidy(unittest.TestCase):
         self.assertEqual(['sleep'], self.appended('tests/lease_test.cpp', sleeping))
         self.assertEqual(['sleep'], self.appended('src/store/store.cpp', sleeping))
         self.assertEqual([], self.appended('tests/lease_test.cpp', '// sl' 'eep(1) is not used\n'))
-        files = dict(CLEAN, **{'tests/lease_realtime_test.cpp': sleeping})
-        files['tests/CMakeLists.txt'] += '# lease_realtime_test.cpp\n'
-        self.assertEqual([], list(tidy.check(files)))
+        for name in ('lease_realtime_test.cpp', 'torture/hurt.cpp'):
+            files = dict(CLEAN, **{'tests/' + name: sleeping})
+            files['tests/CMakeLists.txt'] += '# %s\n' % name
+            self.assertEqual([], list(tidy.check(files)))
 
     def test_dead_files(self):
         for path, text in [('src/store/dead.cpp', ''), ('src/store/dead.hpp', '#pragma once\n'),

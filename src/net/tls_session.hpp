@@ -1,0 +1,31 @@
+// OpenSSL's side of a connection: settings become a session, its failures become errors.
+#pragma once
+
+#include <openssl/ssl.h>
+
+#include <memory>
+#include <string>
+#include <system_error>
+
+#include "net/tls_settings.hpp"
+
+namespace trinco::detail {
+
+struct tls_end {
+    void operator()(SSL* s) const noexcept { ::SSL_free(s); }
+    void operator()(SSL_CTX* c) const noexcept { ::SSL_CTX_free(c); }
+};
+using tls_session = std::unique_ptr<SSL, tls_end>;
+using tls_context = std::unique_ptr<SSL_CTX, tls_end>;
+
+// Null, and why.
+[[nodiscard]] tls_context make_tls_context(const tls_settings& settings, std::error_code& error);
+
+// A client's session that has not begun, between two BIOs in memory. `name`: whom the peer must
+// prove to be, a name or an address in figures. Throws std::bad_alloc.
+[[nodiscard]] tls_session make_tls_session(SSL_CTX& context, const std::string& name, bool verify);
+
+// Why the last call of a function of OpenSSL on it failed for good.
+[[nodiscard]] std::error_code tls_failure(const SSL& session);
+
+}  // namespace trinco::detail

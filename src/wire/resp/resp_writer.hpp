@@ -1,0 +1,12 @@
+// Commands for Redis as bytes: an array of bulk strings, so that a word may hold any byte.
+#pragma once
+
+#include <span>
+#include <string>
+
+namespace trinco::detail {
+
+// Empty when there are no words, or more than 512 MiB of them, which no server takes.
+[[nodiscard]] std::string resp_command(std::span<const std::string> words);
+
+}  // namespace trinco::detail
