@@ -1,0 +1,51 @@
+# Writes redis_scripts.cpp: each script as a text, its pieces before it, in the order of its line
+# "-- uses: ...". Called with -DLUA=<folder> -DOUT=<file>.
+cmake_minimum_required(VERSION 3.25)
+
+set(names exchange probe control inspect index)
+file(READ "${LUA}/time_redis.lua" time_source)
+
+set(bodies "")
+foreach(name IN LISTS names)
+  file(READ "${LUA}/${name}.lua" script)
+  if(NOT script MATCHES "\n-- uses: ([a-z_ ]+)\n")
+    message(FATAL_ERROR "${name}.lua has no line '-- uses: ...'")
+  endif()
+  string(REPLACE " " ";" pieces "${CMAKE_MATCH_1}")
+  set(body "")
+  list(REMOVE_ITEM pieces nothing)
+  foreach(piece IN LISTS pieces)
+    file(READ "${LUA}/${piece}.lua" text)
+    string(APPEND body "${text}\n")
+  endforeach()
+  string(APPEND body "${script}")
+  string(APPEND bodies "constexpr char ${name}_text[] = R\"LUA(${time_source}${body})LUA\";\n\n")
+endforeach()
+
+file(WRITE "${OUT}" "// Made from lua/*.lua by embed_scripts.cmake.
+#include \"store/redis/redis_scripts.hpp\"
+
+namespace trinco::detail {
+namespace {
+
+constexpr char time_text[] = R\"LUA(${time_source})LUA\";
+
+${bodies}}  // namespace
+
+std::string_view redis_time_source() noexcept {
+    return {time_text, sizeof time_text - 1};
+}
+
+std::string_view text_of(redis_script s) noexcept {
+    switch (s) {
+        case redis_script::exchange: return {exchange_text, sizeof exchange_text - 1};
+        case redis_script::probe: return {probe_text, sizeof probe_text - 1};
+        case redis_script::control: return {control_text, sizeof control_text - 1};
+        case redis_script::inspect: return {inspect_text, sizeof inspect_text - 1};
+        case redis_script::index: return {index_text, sizeof index_text - 1};
+    }
+    return {};
+}
+
+}  // namespace trinco::detail
+")

@@ -1,0 +1,123 @@
+-- The options that govern (src/core/breaker/record_options.cpp). Every text is one that to_text()
+-- makes, or for `set` a part of it: the caller checks each pair and writes it in that form, so that
+-- here only what two options say about each other is left to check.
+local option_keys = {}
+for key in string.gmatch(default_options, '(%S+)=') do option_keys[#option_keys + 1] = key end
+
+local default_set = 30 * 24 * 3600 * 1000000
+
+local function bump()
+  r.rev = r.rev + 1
+  r.changed = true
+end
+
+local function bump_by_operator(t)
+  r.rev = max(r.rev + 1, t)
+  r.changed = true
+end
+
+local function clear_windows()
+  clear_window(r.window)
+  clear_window(r.recent)
+  r.suspect_since = 0
+  for _, v in pairs(r.voters) do clear_window(v.window) end
+  r.window_gen = r.window_gen + 1
+  if r.me then clear_window(r.me.window) end
+end
+
+-- Greater than any the record has seen; odd for those that an operator set.
+local function next_stamp(t, is_set)
+  local stamp = max(t, max(r.options_stamp, r.configured_stamp) + 1)
+  return floor((stamp + 1) / 2) * 2 + (is_set and 1 or 0)
+end
+
+local function govern(text, stamp)
+  local rules = parse_rules(text)
+  if rules.window ~= r.rules.window or rules.window_slices ~= r.rules.window_slices then
+    clear_windows()
+  elseif rules.sync_interval ~= r.rules.sync_interval then
+    clear_window(r.recent)
+  end
+  r.options, r.rules, r.options_stamp = text, rules, stamp
+end
+
+local function pairs_of(text, into)
+  for key, value in string.gmatch(text, '(%S+)=(%S+)') do into[key] = value end
+  return into
+end
+
+-- The pairs of both, those of `over` where a key is in both; in the order of the options.
+local function merged_pairs(under, over)
+  local all, out = pairs_of(over, pairs_of(under, {})), {}
+  for _, key in ipairs(option_keys) do
+    if all[key] then out[#out + 1] = key .. '=' .. all[key] end
+  end
+  return table.concat(out, ' ')
+end
+
+-- What governs when these pairs go on top of all options; nil where two contradict each other.
+local function laid_over(text, set)
+  local all = merged_pairs(text == '' and default_options or text, set)
+  local p = parse_rules(all)
+  if p.window_slices > floor(p.window_ms / 10) or p.open_max < p.open_for
+      or p.key_ttl < p.live_for then
+    return nil
+  end
+  local longest = floor(p.window_ms / 2)
+  if p.sync_interval_ms > longest then
+    all = merged_pairs(all, 'sync_interval_ms=' .. decimal(longest))
+  end
+  return all
+end
+
+-- Options that a process was configured with, beneath what an operator set.
+local function configure(text, stamp, t)
+  r.configured_options, r.configured_stamp = text, stamp
+  if r.set_ends == 0 then return govern(text, stamp) end
+  local merged = laid_over(text, r.set_options)
+  if merged then govern(merged, next_stamp(t, true)) end
+end
+
+-- Governing options that the sender brings back to a record that has lost them.
+local function restore(text, stamp, t)
+  if stamp == 0 then stamp = next_stamp(t, false) end
+  if stamp % 2 == 1 then
+    r.set_options, r.set_ends = text, t + default_set
+  else
+    r.configured_options, r.configured_stamp = text, stamp
+    r.set_options, r.set_ends = '', 0
+  end
+  govern(text, stamp)
+end
+
+-- Stamps, adopts; answers the sender's own stamp.
+local function accept_options(i, options, own_stamp, known_stamp, repeated, t)
+  if own_stamp ~= 0 then i.own_stamp = own_stamp end
+  if options == '' then return i.own_stamp end
+  if own_stamp ~= 0 then
+    local lost = r.options == ''
+    if not lost and known_stamp <= r.options_stamp then return i.own_stamp end
+    restore(options, known_stamp, t)
+    if not lost then bump() end
+    return i.own_stamp
+  end
+  if repeated and i.own_stamp ~= 0 then return i.own_stamp end
+  if options ~= r.configured_options then
+    local before = r.options_stamp
+    configure(options, next_stamp(t, false), t)
+    if r.options_stamp ~= before then bump() end
+  end
+  i.own_stamp = r.configured_stamp
+  return i.own_stamp
+end
+
+local function unset_options(t)
+  if r.set_ends == 0 then return end
+  r.set_options, r.set_ends = '', 0
+  -- What is beneath was lost with an older record: what was set goes on as if it were configured.
+  local text = r.configured_options == '' and r.options or r.configured_options
+  local stamp = next_stamp(t, false)
+  r.configured_options, r.configured_stamp = text, stamp
+  govern(text, stamp)
+  bump_by_operator(t)
+end

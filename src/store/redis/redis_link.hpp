@@ -1,0 +1,107 @@
+// A connection to one Redis server that keeps itself up, and carries requests in a pipeline.
+//
+// The rules of core/loop.hpp hold: the loop's thread; a completion runs later and at most once;
+// dropping the op drops the interest, and what was sent stays sent.
+//
+// Answers      Every request is answered exactly once, unless its op or the link is destroyed: with
+//              the server's reply (also one of its errors), or with an error:
+//                errc::unavailable      its deadline passed before it was sent
+//                errc::unknown_outcome  it was sent, and then its deadline passed or the connection
+//                                       ended: it may have happened
+//                errc::denied           the server does not let us in (see steps); not sent
+//                errc::busy             a bound of the options is reached; not sent
+//                errc::invalid          there are no bytes
+//              The link repeats nothing. What was not sent yet waits for the next connection.
+// Deadlines    A deadline that passes leaves the connection alone: the late reply is thrown away,
+//              and those behind it reach their requests. Only a server from which nothing at all
+//              came for `stuck_after`, while a reply is due, costs the connection.
+// Coming back  after a wait with full jitter (core/backoff.hpp, up to 1 s), and at once for a new
+//              request, though not more often than every `demand_pause`. After `denied` there is no
+//              hurry: only every `denied_retry`.
+// Events       The owner learns when the connection is up and when it is not any more, in order.
+//              After an interruption there may be another server, or one that lost its data.
+// Subscribing  With `heard`, messages (message, pmessage, smessage) go there, and so does what
+//              nobody asked for. Without, the latter ends the connection.
+// Destruction  closes the connection; nothing runs any more. It may happen in any of our callbacks,
+//              and must come before the end of the loop and of the factory.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "core/backoff.hpp"
+#include "core/loop.hpp"
+#include "net/stream_factory.hpp"
+#include "wire/resp/resp_message.hpp"
+
+namespace trinco::detail {
+
+// Why a connection is of no use.
+struct redis_refusal {
+    std::error_code error;  // errc::denied: asking again soon is of no use either
+    std::string why;        // one sentence
+};
+
+// A command that every new connection begins with, before any request: AUTH, SELECT, ROLE ...
+struct redis_step {
+    std::vector<std::string> words;
+    // Looks at the reply; nothing when it is well. Empty: every reply but an error is.
+    std::function<std::optional<redis_refusal>(const resp_reply&)> check = {};
+};
+
+// What an error reply to a step means: denied for NOAUTH, WRONGPASS and NOPERM, else unavailable.
+// Names the command and the kind of the error, no more: servers repeat arguments in their texts.
+[[nodiscard]] std::optional<redis_refusal> refusal_of(const redis_step& step,
+                                                      const resp_reply& reply);
+
+struct redis_link_options {
+    std::vector<redis_step> steps = {};
+    std::chrono::milliseconds connect_within{1'000};  // with the steps
+    std::chrono::milliseconds stuck_after{1'000};
+    std::chrono::milliseconds ping_after{0};  // of silence; finds a peer that is gone; 0: never
+    std::chrono::milliseconds demand_pause{20};
+    std::chrono::milliseconds denied_retry{5'000};
+    backoff retry{std::chrono::milliseconds(50), std::chrono::milliseconds(1'000)};
+    std::size_t requests_most = 10'000;         // without an answer
+    std::size_t bytes_most = 32 * 1024 * 1024;  // not yet sent
+    resp_limits limits = {};
+};
+
+struct redis_link_event {
+    bool up = false;
+    bool again = false;    // up, and not for the first time: see Events
+    redis_refusal reason;  // of not being up
+};
+
+class redis_link {
+public:
+    using on_event = unique_function<void(const redis_link_event&)>;
+    using on_message = unique_function<void(resp_reply)>;
+
+    // Begins to connect.
+    redis_link(loop& on, stream_factory& streams, stream_address to, redis_link_options options,
+               on_event changed = {}, on_message heard = {});
+    ~redis_link();
+    redis_link(const redis_link&) = delete;
+    redis_link& operator=(const redis_link&) = delete;
+
+    // `command` as resp_command writes it: one command, to which one reply comes.
+    [[nodiscard]] op request(std::string command, deadline by, completion<resp_reply> done);
+    // Gives the connection up and makes a new one, to another address when one is given: the server
+    // said that it is not the right one (READONLY, LOADING ...).
+    void reconnect(redis_refusal reason, std::optional<stream_address> elsewhere = {});
+    [[nodiscard]] bool up() const noexcept;
+    [[nodiscard]] const stream_address& where() const noexcept;
+
+private:
+    struct impl;
+    std::shared_ptr<impl> impl_;
+};
+
+}  // namespace trinco::detail

@@ -1,0 +1,231 @@
+// The way back: what the scripts answer, read with a check of each value.
+#include <charconv>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+#include "core/breaker/record.hpp"
+#include "store/redis/script_protocol.hpp"
+#include "trinco/error.hpp"
+
+namespace trinco::detail {
+namespace {
+
+using std::chrono::milliseconds;
+using kind = resp_reply::kind_t;
+
+// Reads the elements of an array one after the other; the first that is not what is wanted spoils
+// all.
+class reading {
+public:
+    explicit reading(const resp_reply& of) : all_(of.elements), good_(of.is(kind::array)) {}
+
+    [[nodiscard]] bool is_good() const noexcept { return good_; }
+    // All was good, and nothing is left over.
+    [[nodiscard]] bool is_done() const noexcept { return good_ && at_ == all_.size(); }
+
+    [[nodiscard]] const resp_reply& next(kind wanted) {
+        static const resp_reply nothing;
+        if (!good_ || at_ >= all_.size() || !all_[at_].is(wanted)) {
+            good_ = false;
+            return nothing;
+        }
+        return all_[at_++];
+    }
+    void get(std::string& to) { to = next(kind::string).text; }
+    template <class T>
+    void number(T& to, std::uint64_t most = std::numeric_limits<T>::max()) {
+        const std::int64_t x = next(kind::integer).integer;
+        if (x < 0 || static_cast<std::uint64_t>(x) > most) good_ = false;
+        if (good_) to = static_cast<T>(x);
+    }
+    void get(std::uint64_t& to) { number(to); }
+    void get(std::uint32_t& to) { number(to); }
+    void get(std::uint16_t& to) { number(to); }
+    void get(std::uint8_t& to) { number(to); }
+    void get(bool& to) { number(to, 1); }
+    template <class E>
+    void choice(E& to, E last) {
+        std::uint8_t n = 0;
+        number(n, static_cast<std::uint64_t>(last));
+        to = static_cast<E>(n);
+    }
+    template <class Rep, class Period>
+    void get(std::chrono::duration<Rep, Period>& to) {
+        std::uint64_t n = 0;
+        number(n, max_era);
+        to = std::chrono::duration<Rep, Period>(static_cast<Rep>(n));
+    }
+    void get(counts& to) {
+        reading in(next(kind::array));
+        for (auto* x : {&to.success, &to.failure, &to.slow_success, &to.slow_failure, &to.ignored,
+                        &to.rejected}) {
+            in.get(*x);
+        }
+        good_ = good_ && in.is_done();
+    }
+    void get(view& to) {
+        reading in(next(kind::array));
+        in.get(to.era);
+        in.get(to.rev);
+        in.choice(to.state, breaker_state::half_open);
+        in.get(to.remaining);
+        in.get(to.backoff_level);
+        in.choice(to.over, override_kind::observing);
+        in.get(to.over_remaining);
+        in.get(to.options_stamp);
+        in.get(to.reason);
+        good_ = good_ && in.is_done();
+    }
+    void get(share& to) {
+        reading in(next(kind::array));
+        in.get(to.instance);
+        in.get(to.voter);
+        in.get(to.window);
+        in.get(to.heard);
+        in.get(to.options_stamp);
+        good_ = good_ && in.is_done();
+    }
+
+private:
+    const std::vector<resp_reply>& all_;
+    std::size_t at_ = 0;
+    bool good_;
+};
+
+// The first word: `ok`, or why there is no more.
+[[nodiscard]] std::error_code begin(reading& in) {
+    std::string word;
+    in.get(word);
+    if (word == "newer") return errc::not_supported;
+    return word == "ok" ? std::error_code() : errc::invalid;
+}
+
+// Nothing of a reply that is not whole is used.
+template <class T>
+[[nodiscard]] script_answer<T> finished(const reading& in, script_answer<T> a) {
+    if (in.is_done()) return a;
+    script_answer<T> bad;
+    bad.error = errc::invalid;
+    return bad;
+}
+
+}  // namespace
+
+script_answer<verdict> verdict_from(const resp_reply& reply) {
+    script_answer<verdict> a;
+    reading in(reply);
+    a.error = begin(in);
+    if (!a.error) {
+        verdict& v = a.value;
+        in.get(v.counted);
+        in.get(v.own_stamp);
+        in.get(v.set_aside);
+        in.get(v.live);
+        in.get(v.voters_failing);
+        in.get(v.probes_left);
+        in.get(v.next_exchange);
+        in.get(v.send_options);
+        in.get(v.options);
+        in.get(v.window);
+        in.get(v.fleet);
+        in.get(a.published);
+        in.get(a.lives);
+        in.get(a.cost);
+        v.cost = a.cost;
+        a = finished(in, std::move(a));
+    }
+    a.value.error = a.error;
+    return a;
+}
+
+script_answer<probe_reply> probe_reply_from(const resp_reply& reply) {
+    script_answer<probe_reply> a;
+    reading in(reply);
+    a.error = begin(in);
+    if (a.error) return a;
+    in.get(a.value.granted);
+    in.get(a.value.retry_after);
+    in.get(a.value.set_aside);
+    in.get(a.value.live);
+    in.get(a.value.fleet);
+    in.get(a.published);
+    in.get(a.lives);
+    in.get(a.cost);
+    return finished(in, std::move(a));
+}
+
+script_answer<view> view_from(const resp_reply& reply) {
+    script_answer<view> a;
+    reading in(reply);
+    a.error = begin(in);
+    if (a.error) return a;
+    in.get(a.value);
+    in.get(a.published);
+    in.get(a.lives);
+    in.get(a.cost);
+    return finished(in, std::move(a));
+}
+
+script_answer<std::optional<report>> report_from(const resp_reply& reply,
+                                                 std::string_view breaker) {
+    script_answer<std::optional<report>> a;
+    if (reply.elements.size() == 1 && reply.elements[0].text == "absent") return a;
+    reading in(reply);
+    a.error = begin(in);
+    if (a.error) return a;
+    report& p = a.value.emplace();
+    p.breaker = breaker;
+    in.get(p.now.fleet);
+    in.get(p.now.window);
+    in.get(p.now.live);
+    in.get(p.now.voters_failing);
+    in.get(p.now.probes_left);
+    in.get(p.now.next_exchange);
+    in.get(p.options);
+    in.get(p.options_set);
+    in.get(p.totals);
+    reading shares(in.next(kind::array));
+    while (in.is_good() && shares.is_good() && !shares.is_done()) {
+        shares.get(p.shares.emplace_back());
+    }
+    in.get(a.cost);
+    p.now.cost = a.cost;
+    if (!shares.is_done()) a.error = errc::invalid;
+    return a.error ? script_answer<std::optional<report>>{a.error, {}, true, {}, {}}
+                   : finished(in, std::move(a));
+}
+
+std::optional<notice> notice_from(std::string_view message) {
+    const auto word = [&message] {
+        const auto end = std::min(message.find(' '), message.size());
+        const std::string_view w = message.substr(0, end);
+        message.remove_prefix(std::min(end + 1, message.size()));
+        return w;
+    };
+    const std::string_view kind_word = word();
+    notice n;
+    if (kind_word == "flush") {
+        n.kind = notice::kind_t::flush;
+    } else if (kind_word != "changed") {
+        return std::nullopt;
+    }
+    n.breaker = word();
+    std::vector<resp_reply> parts;
+    for (int k = 0; k < 8; ++k) {
+        const std::string_view digits = word();
+        std::int64_t x = -1;
+        const auto end = digits.data() + digits.size();
+        if (std::from_chars(digits.data(), end, x).ptr != end || digits.empty()) {
+            return std::nullopt;
+        }
+        parts.push_back(resp_reply::of(x));
+    }
+    parts.push_back(resp_reply::of(std::string(message)));
+    const resp_reply whole = resp_reply::of({resp_reply::of(std::move(parts))});
+    reading in(whole);
+    in.get(n.fleet);
+    return in.is_done() && !n.breaker.empty() ? std::optional(std::move(n)) : std::nullopt;
+}
+
+}  // namespace trinco::detail

@@ -1,0 +1,272 @@
+// The scripts as they run in production, with the server's own clock: what a comparison with the
+// record does not show. Messages, rights, foreign keys, later layouts, bounds.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/redis/script_protocol.hpp"
+#include "tests/core/record_lab.hpp"
+#include "tests/store/redis/lua_history.hpp"
+#include "tests/store/redis/record_text.hpp"
+#include "tests/store/redis/test_server.hpp"
+#include "trinco/error.hpp"
+
+namespace trinco::detail::test {
+namespace {
+
+using trinco::detail::text_of;
+
+constexpr const char* breaker = "payments";
+
+breaker_identity identity(int n) {
+    return {"i" + std::to_string(n), "v" + std::to_string(n)};
+}
+
+news news_of(const policy& p, std::uint64_t seq, counts n = {}) {
+    news x;
+    x.breaker = breaker;
+    x.options = to_text(p);
+    x.seq = seq;
+    x.slices.push_back({n, milliseconds(0)});
+    return x;
+}
+
+control_request control_of(control_verb verb, std::uint64_t id) {
+    control_request c;
+    c.breaker = breaker;
+    c.id = id;
+    c.verb = verb;
+    return c;
+}
+
+class LuaScripts : public testing::Test {
+protected:
+    void SetUp() override {
+        const auto program = find_redis_server();
+        if (!program) {
+            GTEST_SKIP() << "there is no redis-server and no valkey-server in PATH; `make servers` "
+                            "gets one";
+        }
+        server_.emplace(*program);
+        connection_.emplace(server_->socket());
+    }
+
+    [[nodiscard]] test_connection& on() { return *connection_; }
+    [[nodiscard]] std::string socket() const { return server_->socket(); }
+
+    resp_reply run(const std::optional<script_call>& call) { return run(*connection_, call); }
+    static resp_reply run(test_connection& to, const std::optional<script_call>& call) {
+        if (!call) return resp_reply::error_of("the call is invalid");
+        std::vector<std::string> words{"EVAL", std::string(text_of(call->script)),
+                                       std::to_string(call->keys.size())};
+        words.insert(words.end(), call->keys.begin(), call->keys.end());
+        words.insert(words.end(), call->arguments.begin(), call->arguments.end());
+        return to.call(words);
+    }
+    verdict exchange(int i, const news& n) {
+        return verdict_from(run(call_of("test", identity(i), n))).value;
+    }
+    view control(control_verb verb, std::uint64_t id) {
+        return view_from(run(call_of("test", control_of(verb, id)))).value;
+    }
+    probe_reply take(int i, std::uint64_t token) {
+        probe_request p;
+        p.breaker = breaker;
+        p.token = token;
+        return probe_reply_from(run(call_of("test", identity(i), p))).value;
+    }
+    [[nodiscard]] std::int64_t keys() { return on().call({"DBSIZE"}).integer; }
+
+private:
+    std::optional<test_server> server_;
+    std::optional<test_connection> connection_;
+};
+
+TEST_F(LuaScripts, TakeTheServersTimeAndSayWhatTheyCost) {
+    const auto start = std::chrono::system_clock::now().time_since_epoch();
+    const auto reply = view_from(run(call_of("test", control_of(control_verb::trip, 1))));
+    const auto end = std::chrono::system_clock::now().time_since_epoch();
+    ASSERT_FALSE(reply.error);
+    const auto era = std::chrono::microseconds(reply.value.era);
+    EXPECT_GE(era, std::chrono::floor<std::chrono::microseconds>(start));
+    EXPECT_LE(era, end);
+    EXPECT_LT(reply.cost, 1s);
+    EXPECT_TRUE(reply.published);
+}
+
+TEST_F(LuaScripts, TellTheFleet) {
+    test_connection fleet(socket());
+    fleet.call({"SUBSCRIBE", breaker_channel("test")});
+    const auto heard = [&fleet] {
+        return notice_from(fleet.receive().elements.at(2).text).value_or(notice{});
+    };
+    policy p = plain_policy();
+    p.minimum_calls = 5;
+    // The options come, and a window that would open but is too young.
+    const verdict v = exchange(1, news_of(p, 1, calls(0, 10)));
+    notice n = heard();
+    EXPECT_EQ(n.kind, notice::kind_t::changed);
+    EXPECT_EQ(n.breaker, breaker);
+    EXPECT_EQ(n.fleet.rev, 1U);
+    EXPECT_EQ(n.fleet.options_stamp, v.fleet.options_stamp);
+    EXPECT_EQ(heard().kind, notice::kind_t::flush);
+    const view after = control(control_verb::trip, 7);
+    n = heard();
+    EXPECT_EQ(n.kind, notice::kind_t::changed);
+    EXPECT_EQ(n.fleet.era, after.era);
+    EXPECT_EQ(n.fleet.state, breaker_state::open);
+    EXPECT_EQ(n.fleet.reason, "operator trip");
+    // What changes nothing is not told: the next message is that of the control after it.
+    exchange(1, news_of(p, 2, calls(1, 0)));
+    control(control_verb::trip, 7);
+    const view last = control(control_verb::reset, 8);
+    EXPECT_EQ(heard().fleet.era, last.era);
+}
+
+TEST_F(LuaScripts, DecideEvenWhereNobodyMayBeTold) {
+    on().call({"ACL", "SETUSER", "app", "on", ">secret", "~*", "+@all", "resetchannels"});
+    test_connection app(socket());
+    ASSERT_EQ(app.call({"AUTH", "app", "secret"}).text, "OK");
+    const auto told = view_from(run(app, call_of("test", control_of(control_verb::trip, 1))));
+    ASSERT_FALSE(told.error);
+    EXPECT_FALSE(told.published);
+    EXPECT_EQ(told.value.state, breaker_state::open);
+    EXPECT_EQ(exchange(1, news_of(plain_policy(), 1)).fleet.state, breaker_state::open);
+}
+
+TEST_F(LuaScripts, LeaveALaterLayoutAlone) {
+    const auto key = breaker_keys("test", breaker)[0];
+    on().call({"HSET", key, "layout", "2", "era", "something else"});
+    const std::string before = on().call({"DUMP", key}).text;
+    EXPECT_EQ(exchange(1, news_of(plain_policy(), 1)).error, errc::not_supported);
+    probe_request p;
+    p.breaker = breaker;
+    p.token = 1;
+    EXPECT_EQ(probe_reply_from(run(call_of("test", identity(1), p))).error, errc::not_supported);
+    EXPECT_EQ(view_from(run(call_of("test", control_of(control_verb::trip, 1)))).error,
+              errc::not_supported);
+    EXPECT_EQ(report_from(run(inspect_call("test", breaker)), breaker).error, errc::not_supported);
+    EXPECT_EQ(on().call({"DUMP", key}).text, before);
+    EXPECT_EQ(keys(), 1);
+}
+
+TEST_F(LuaScripts, LeaveAKeyOfAnotherTypeAlone) {
+    for (const auto& key : breaker_keys("test", breaker)) {
+        control(control_verb::trip, 1);
+        on().call({"DEL", key});
+        on().call({"SET", key, "mine"});
+        const resp_reply reply = run(call_of("test", identity(1), news_of(plain_policy(), 1)));
+        EXPECT_TRUE(reply.is(resp_reply::kind_t::error));
+        EXPECT_NE(reply.text.find("WRONGTYPE"), std::string::npos) << reply.text;
+        EXPECT_EQ(on().call({"GET", key}).text, "mine");
+        on().call({"FLUSHALL"});
+    }
+}
+
+TEST_F(LuaScripts, MakeNoKeyForARefusal) {
+    EXPECT_FALSE(take(1, 1).granted);
+    EXPECT_EQ(keys(), 0);
+    EXPECT_FALSE(report_from(run(inspect_call("test", breaker)), breaker).value);
+}
+
+TEST_F(LuaScripts, KeepErasUpToTheLast) {
+    news n = news_of(plain_policy(), max_era - 1);
+    n.mine.era = max_era - 1;
+    n.mine.rev = max_era - 2;
+    n.mine.state = breaker_state::open;
+    const verdict v = exchange(1, n);
+    EXPECT_EQ(v.fleet.era, max_era - 1);
+    EXPECT_EQ(v.fleet.rev, max_era - 1);  // the options came
+    EXPECT_TRUE(v.counted);
+    EXPECT_FALSE(exchange(1, n).counted);
+}
+
+// What belonged to a record that was lost must not come back with the next one.
+TEST_F(LuaScripts, BeginAnewWhenTheRecordIsLost) {
+    exchange(1, news_of(plain_policy(), 5, calls(1, 1)));
+    on().call({"DEL", breaker_keys("test", breaker)[0]});
+    const verdict v = exchange(2, news_of(plain_policy(), 1, calls(1, 0)));
+    EXPECT_EQ(v.live, 1U);
+    EXPECT_EQ(v.window, calls(1, 0));
+    EXPECT_EQ(exchange(2, news_of(plain_policy(), 2)).live, 1U);
+    EXPECT_EQ(report_from(run(inspect_call("test", breaker)), breaker).value->shares.size(), 1U);
+}
+
+TEST_F(LuaScripts, KeepTheIndexAsLongAsItsLongestRecord) {
+    const auto key = breaker_index_key("test");
+    const auto left = [&] { return on().call({"PTTL", key}).integer; };
+    const auto c = view_from(run(call_of("test", control_of(control_verb::disable, 1))));
+    EXPECT_EQ(c.lives, 24h + policy{}.key_ttl);
+    EXPECT_EQ(run(index_call("test", "payments", c.lives)).integer, 1);
+    EXPECT_GT(left(), 24 * 3'600'000);
+    EXPECT_EQ(run(index_call("test", "a", 1s)).integer, 1);
+    EXPECT_GT(left(), 24 * 3'600'000);
+    const auto names = on().call({"ZRANGEBYLEX", key, "-", "+"});
+    ASSERT_EQ(names.elements.size(), 2U);
+    EXPECT_EQ(names.elements[0].text, "a");
+    on().call({"DEL", key});
+    run(index_call("test", "a", 1s));
+    EXPECT_GT(left(), 0);
+    EXPECT_LE(left(), 1'000);
+}
+
+// Tells `many` instances' news, one after the other, to the record and to the scripts.
+void expect_the_same_record(test_connection& on, int many, int voters) {
+    loaded_scripts scripts(on);
+    fleet_record r;
+    store_time now = 1'700'000'000s;
+    for (int n = 0; n < many; ++n) {
+        // Not in the order of their names, and some at the same time.
+        const breaker_identity who{"i" + std::to_string(n * 7'919 % many),
+                                   "v" + std::to_string(n * 7'919 % voters)};
+        const news x = news_of(plain_policy(), 1, calls(1, 0));
+        effects did;
+        (void)apply(r, who, x, now, did);
+        scripts.send(*call_of("test", who, x), now);
+        ASSERT_FALSE(verdict_from(scripts.server().receive()).error);
+        now += n % 5 == 0 ? 0us : 1'000us;
+    }
+    const auto keys = breaker_keys("test", breaker);
+    EXPECT_EQ(scripts.record(keys, now), test::text_of(r));
+}
+
+TEST_F(LuaScripts, ForgetTheSameVotersWhenThereAreTooMany) {
+    expect_the_same_record(on(), 600, 600);
+}
+
+TEST_F(LuaScripts, ForgetTheSameInstancesWhenThereAreTooMany) {
+    expect_the_same_record(on(), 4'200, 3);
+}
+
+// Spent tokens and ids of controls, by number first and then by age.
+TEST_F(LuaScripts, ForgetTheSameTokensAndIds) {
+    loaded_scripts scripts(on());
+    fleet_record r;
+    store_time now = 1'700'000'000s;
+    const auto keys = breaker_keys("test", breaker);
+    for (std::uint64_t n = 1; n <= 330; ++n) {
+        effects did;
+        if (n <= 80 || n > 320) {
+            std::error_code error;
+            const control_request c = control_of(control_verb::resume, n);
+            (void)apply(r, c, now, did, error);
+            scripts.send(*call_of("test", c), now);
+            ASSERT_FALSE(view_from(scripts.server().receive()).error);
+        }
+        probe_request p;
+        p.breaker = breaker;
+        p.token = n;
+        p.step = probe_step::give_back;
+        (void)apply(r, identity(1), p, now, did);
+        scripts.send(*call_of("test", identity(1), p), now);
+        ASSERT_FALSE(probe_reply_from(scripts.server().receive()).error);
+        now += n < 300 ? 1'000us : n < 320 ? 600'000us : 400s;
+        ASSERT_EQ(scripts.record(keys, now), test::text_of(r)) << n;
+    }
+}
+
+}  // namespace
+}  // namespace trinco::detail::test
