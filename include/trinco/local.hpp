@@ -14,7 +14,8 @@
 //                                      say, so that a job under cron or sudo does not get another
 //                                      store without knowing
 //   local:/a/file.db  yes       yes    this one; its folder must exist. Users share a file when
-//                                      they may all write to it and to its folder
+//                                      they may all write to it and to its folder, as they may
+//                                      after 'trinco setup --machine'
 //
 // Beside the file lie its log (-wal, -shm), its gate (-gate), the bytes of those who live (-live)
 // and a socket of each process that has it open (-s...). They belong to it; what is missing is made
@@ -41,18 +42,23 @@
 //              within a second.
 // Removed      A file that is removed or replaced while it is open makes every change fail
 //              (errc::unavailable) until the store is opened anew: two processes never work on two
-//              files of one name. Copy a file while nobody has it open.
+//              files of one name. Sessions are lost, as they learn at their next renewal. When
+//              -live is removed nobody can open the store until the sessions that are under way
+//              have ended. Copy a file while nobody has it open.
 // Stopped      A process that is stopped (SIGSTOP) in the middle of a change, some tens of
-//              microseconds, holds everybody up; calls end by their deadlines.
+//              microseconds, holds everybody up; calls end by their deadlines. So does a child of
+//              fork() without exec when its parent is killed at that moment.
 // Cost         open: a thread "trinco-local", seven descriptors, and one for each session; some
 //              milliseconds. A call: one transaction, shared with those that wait at the same time;
 //              only records of locks wait for the disk.
 // Bounds       100,000 breakers, 10,000 sessions, 100,000 claims, 100,000 records a file
 //              (errc::busy).
-// Errors       open: errc::invalid (a path that is not absolute, a folder that does not exist, a
-//              file that is not ours), not_supported (above, or a newer version's layout), denied,
-//              unavailable. Calls: unavailable and denied (the file cannot be read or written),
-//              busy (the disk is full).
+// Errors       open: errc::invalid (what follows local: is no absolute path of a file), and what
+//              depends on the machine: unavailable (a folder that does not exist, a file that is
+//              not ours or is damaged, a user without a home, no descriptors left), denied (no
+//              right to use folder or file), not_supported (above, or a newer version's layout).
+//              Calls: unavailable and denied (the file cannot be read or written), busy (the disk
+//              is full).
 // Thread-safety: a driver may be copied and used from any thread.
 #pragma once
 

@@ -6,7 +6,8 @@ namespace {
 const char* sentence(errc e) noexcept {
     switch (e) {
         case errc::unavailable: return "the store cannot be reached; nothing was changed";
-        case errc::busy: return "a limit of pending or stored items is reached; try again later";
+        case errc::busy:
+            return "the store has no room for it: its disk is full, or a limit of items is reached";
         case errc::denied: return "the store refuses these credentials or this right";
         case errc::invalid: return "a name, an option or a request is outside its range";
         case errc::conflict: return "somebody else holds it, or it changed meanwhile";

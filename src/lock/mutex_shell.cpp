@@ -22,11 +22,12 @@ mutex_shell::mutex_shell(std::shared_ptr<session_shell> session, std::vector<par
                          std::string info)
     : session_(std::move(session)), parts_(std::move(parts)), info_(std::move(info)) {}
 
-mutex_shell::begun mutex_shell::begin(lock_request what, callback done) {
+mutex_shell::begun mutex_shell::begin(lock_request what, callback done, bool quick) {
     what.parts = parts_;
     what.info = info_;
     auto w = std::make_shared<waiter>();
     w->done = std::move(done);
+    w->quick = quick;
     const std::lock_guard hold(mutex_);
     if (held_ || waiter_) return {errc::would_deadlock, std::move(w)};
     session_->on().post([self = shared_from_this(), w, what = std::move(what)]() mutable {
@@ -62,6 +63,7 @@ void mutex_shell::answered(const std::shared_ptr<waiter>& w, std::error_code err
             token_ = g.tokens.front();
             loss_.clear();
             lost_ = w->lost;
+            token_taken_ = false;
         }
     }
     tell(w, error);
@@ -69,6 +71,7 @@ void mutex_shell::answered(const std::shared_ptr<waiter>& w, std::error_code err
 
 void mutex_shell::tell(const std::shared_ptr<waiter>& w, std::error_code error) {
     if (!w->answer.set(error) || !w->done) return;
+    if (w->quick) return std::exchange(w->done, nullptr)(error);
     // It goes with the call: what it owns, such as this lock, must not end on the loop's thread.
     session_->callbacks().post([done = std::exchange(w->done, nullptr), error] { done(error); });
 }
@@ -127,6 +130,11 @@ void mutex_shell::async_lock(callback done) {
     if (error) tell(w, error);
 }
 
+void mutex_shell::async_lock_quick(callback done, lock_request how) {
+    const auto [error, w] = begin(std::move(how), std::move(done), true);
+    if (error) tell(w, error);
+}
+
 void mutex_shell::cancel() {
     std::shared_ptr<waiter> w;
     {
@@ -173,6 +181,10 @@ void mutex_shell::lost(std::error_code why) {
             held_ = false;
             loss_ = why;
         }
+        if (!token_taken_ && !on_loss_) {
+            token.request_stop();  // nobody is told by it, so it takes no thread
+            return;
+        }
     }
     session_->tell_loss(std::move(token),
                         [self = shared_from_this(), why] { self->call_on_loss(why); });
@@ -210,6 +222,7 @@ std::uint64_t mutex_shell::token() const {
 
 std::stop_token mutex_shell::lost() const {
     const std::lock_guard hold(mutex_);
+    token_taken_ = true;
     return lost_ ? lost_->get_token() : std::stop_token();
 }
 

@@ -38,6 +38,9 @@ public:
     std::error_code try_lock();
     std::error_code try_lock_for(std::chrono::nanoseconds d);
     void async_lock(callback done);
+    // The same, with `done` called on the loop's thread: for one that only wakes somebody, and owns
+    // nothing that would have to end elsewhere. Of `how` the limit and only_if_free count.
+    void async_lock_quick(callback done, lock_request how);
     void cancel();
     std::error_code unlock();
     // Nothing is wanted any more; afterwards only the loop still knows it.
@@ -56,6 +59,7 @@ private:
     struct waiter {
         awaited answer;
         callback done;          // instead of a thread
+        bool quick = false;     // done is
         std::stop_source lost;  // of the grant it may get: made where running out of memory can
                                 // still be told
     };
@@ -64,7 +68,7 @@ private:
         std::shared_ptr<waiter> wait;
     };
 
-    begun begin(lock_request what, callback done);
+    begun begin(lock_request what, callback done, bool quick = false);
     void start(const std::shared_ptr<waiter>& w, lock_request what);
     void answered(const std::shared_ptr<waiter>& w, std::error_code error, const grant& g);
     // Ends this wait, if it is still the one under way, and gives back what it may have got.
@@ -85,6 +89,7 @@ private:
     std::uint64_t token_ = 0;
     std::error_code loss_;  // how the latest grant was lost, if it was
     std::optional<std::stop_source> lost_;
+    mutable bool token_taken_ = false;  // of that source
     std::shared_ptr<const callback> on_loss_;
     std::thread::id calling_;  // who is in it
     std::condition_variable called_;

@@ -68,16 +68,21 @@ lock_error::lock_error(std::error_code code, std::string sentence)
 
 session::session(std::shared_ptr<session_shell> shell) noexcept : shell_(std::move(shell)) {}
 
-session::session(const store& over, const session_options& options) {
+std::shared_ptr<session_shell> detail::lock_access::make_shell(const store& over,
+                                                               const session_options& options) {
     if (auto [error, text] = obstacle(over, options); error) {
         throw lock_error(error, std::move(text));
     }
-    const auto state = detail::store_access::state(over);
-    auto shell = std::make_shared<session_shell>(backend_of(state), options);
-    if (const auto error = shell->open()) {
-        throw lock_error(error,
-                         "no session of locks on '" + state->url() + "': " + error.message());
-    }
+    return std::make_shared<session_shell>(backend_of(store_access::state(over)), options);
+}
+
+lock_error detail::lock_access::no_session(const store& over, const std::error_code& error) {
+    return {error, "no session of locks on '" + std::string(over.url()) + "': " + error.message()};
+}
+
+session::session(const store& over, const session_options& options) {
+    auto shell = detail::lock_access::make_shell(over, options);
+    if (const auto error = shell->open()) throw detail::lock_access::no_session(over, error);
     shell_ = std::move(shell);
 }
 

@@ -15,8 +15,9 @@ using namespace std::chrono_literals;
 constexpr backoff open_waits{.first = 50ms, .longest = 1'000ms};
 constexpr backoff leave_waits{.first = 100ms, .longest = 2'000ms};
 
+// Not busy: a full disk, or a bound that is reached, does not pass within the time for opening.
 bool may_pass(const std::error_code& error) {
-    return error == errc::unavailable || error == errc::busy || error == errc::unknown_outcome;
+    return error == errc::unavailable || error == errc::unknown_outcome;
 }
 
 }  // namespace
@@ -41,6 +42,15 @@ session_core::session_core(loop& on, lock_store& store, session_settings setting
     : keep_(std::move(keep)), on_(on), store_(store), settings_(std::move(settings)) {}
 
 session_core::~session_core() = default;
+
+void session_core::expect(std::vector<part> parts, std::string info, bool only_if_free) {
+    claim first;
+    first.id = {next_claim_};
+    first.parts = std::move(parts);
+    first.info = std::move(info);
+    first.only_if_free = only_if_free;
+    store_.expect(first);
+}
 
 void session_core::open(deadline by, told done) {
     try_open(by, 0, std::move(done));

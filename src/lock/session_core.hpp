@@ -77,6 +77,8 @@ public:
     // Opens the lease; repeated, with growing waits, until the deadline while the store cannot be
     // reached. Once. An answer that was lost leaves a lease that ends by itself.
     void open(deadline by, told done);
+    // Before open: what will be adopted and entered first, once it is open. See lock_store::expect.
+    void expect(std::vector<part> parts, std::string info, bool only_if_free);
     // Ends the lease and with it every claim; done with the store's answer, by the deadline. When
     // it is being ended already, with that answer, within the request timeout.
     void close(deadline by, told done);

@@ -101,17 +101,24 @@ clocks session_shell::read_clocks() {
     return {boot_clock::now(), std::chrono::system_clock::now()};
 }
 
-std::error_code session_shell::open() {
+std::error_code session_shell::open(std::optional<first_claim> first) {
     const auto answer = std::make_shared<awaited>();
-    where_.on->post([self = shared_from_this(), answer] {
-        self->core_->when_lost([weak = self->weak_from_this()](std::error_code why) {
+    where_.on->post([self = shared_from_this(), answer, first = std::move(first)]() mutable {
+        auto& core = *self->core_;
+        core.when_lost([weak = self->weak_from_this()](std::error_code why) {
             if (const auto shell = weak.lock()) shell->ended(why);
         });
-        self->core_->open(self->on().now() + self->options_.open_timeout,
-                          [self, answer](std::error_code error) {
-                              self->opened(error);
-                              answer->set(error);
-                          });
+        unique_function<void()> then;
+        if (first) {
+            core.expect(std::move(first->parts), std::move(first->info), first->only_if_free);
+            then = std::move(first->enter);
+        }
+        core.open(self->on().now() + self->options_.open_timeout,
+                  [self, answer, then = std::move(then)](std::error_code error) mutable {
+                      self->opened(error);
+                      if (!error && then) then();
+                      answer->set(error);
+                  });
     });
     const auto bound = options_.open_timeout + options_.request_timeout + slack;
     if (!answer->wait_until(std::chrono::steady_clock::now() + bound)) {
@@ -133,12 +140,16 @@ void session_shell::opened(std::error_code error) {
 }
 
 void session_shell::ended(std::error_code why) {
+    // It goes with the call, so that what it owns ends on the user's side, too.
+    auto f = std::exchange(options_.on_lost, nullptr);
     {
         const std::lock_guard hold(mutex_);
         why_ = why;
+        if (!f && !token_taken_) {
+            lost_.request_stop();  // nobody is told by it, so it takes no thread
+            return;
+        }
     }
-    // It goes with the call, so that what it owns ends on the user's side, too.
-    auto f = std::exchange(options_.on_lost, nullptr);
     if (!f) return tell_loss(lost_, nullptr);
     tell_loss(lost_, [f = std::move(f), why] {
         if (why != errc::shut_down) f(why);
@@ -180,9 +191,19 @@ std::error_code session_shell::why() const {
     return state() == lease_state::lost ? make_error_code(errc::lost) : std::error_code();
 }
 
+std::stop_token session_shell::lost() const {
+    const std::lock_guard hold(mutex_);
+    token_taken_ = true;
+    return lost_.get_token();
+}
+
 std::string session_shell::id() const {
     const std::lock_guard hold(mutex_);
     return id_;
+}
+
+int session_shell::live_descriptor() const {
+    return where_.store->live_descriptor(id());
 }
 
 std::chrono::seconds session_shell::ttl() const {

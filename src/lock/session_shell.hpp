@@ -9,14 +9,17 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include "core/lock/lease.hpp"
 #include "core/loop.hpp"
 #include "lock/callback_queue.hpp"
 #include "lock/session_core.hpp"
+#include "store/lock_store.hpp"
 #include "trinco/session.hpp"
 
 namespace trinco::detail {
@@ -57,17 +60,27 @@ public:
     // One sentence about the first bad option; empty when all are good.
     [[nodiscard]] static std::string complaint(const session_options& options);
 
-    std::error_code open();
+    // What is to be entered first, by `enter` on the loop's thread, as soon as it is open and
+    // before the caller of open is told.
+    struct first_claim {
+        std::vector<part> parts;
+        std::string info;
+        bool only_if_free = false;
+        unique_function<void()> enter;
+    };
+    std::error_code open(std::optional<first_claim> first = std::nullopt);
     std::error_code close();
     // Waits for callbacks that run or are due, in bounded time; for the destructor of the session.
     void drain_callbacks();
 
     [[nodiscard]] lease_state state() const { return view_->state(read_clocks()); }
     [[nodiscard]] boot_clock::duration valid_for() const { return view_->valid_for(read_clocks()); }
-    [[nodiscard]] std::stop_token lost() const { return lost_.get_token(); }
+    [[nodiscard]] std::stop_token lost() const;
     [[nodiscard]] std::error_code why() const;
     [[nodiscard]] std::string id() const;
     [[nodiscard]] std::chrono::seconds ttl() const;
+    // lock_store::live_descriptor of the lease.
+    [[nodiscard]] int live_descriptor() const;
 
     // For the locks of the session.
     [[nodiscard]] std::error_code check() const { return where_.check(); }
@@ -97,6 +110,7 @@ private:
     std::stop_source lost_;
 
     mutable std::mutex mutex_;  // of what follows
+    mutable bool token_taken_ = false;
     std::error_code why_;
     std::string id_;
     std::chrono::seconds ttl_{0};
@@ -104,6 +118,12 @@ private:
 
 // How tests and the other kinds of locks reach inside.
 struct lock_access {
+    // What the constructor of a session begins with: checks, and a shell that is still to be
+    // opened. Throws lock_error.
+    [[nodiscard]] static std::shared_ptr<session_shell> make_shell(const store& over,
+                                                                   const session_options& options);
+    // What it throws when that does not succeed.
+    [[nodiscard]] static lock_error no_session(const store& over, const std::error_code& error);
     [[nodiscard]] static std::shared_ptr<session_shell> shell(const session& s) { return s.shell_; }
     [[nodiscard]] static session wrap(std::shared_ptr<session_shell> shell) noexcept {
         return session(std::move(shell));

@@ -24,12 +24,19 @@ constexpr bool is_hex(char c) noexcept {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
 }
 
-// At most 1 MiB: a mountinfo can be long, a stray file must not eat the memory.
+// At most 1 MiB: a mountinfo can be long, a stray file must not eat the memory. In pieces, because
+// most are short, and memory that is not touched costs a program that runs for a moment nothing.
 std::string read_head(const std::filesystem::path& path) {
-    std::string text(1U << 20U, '\0');
+    constexpr std::size_t piece = 4'096;
+    constexpr std::size_t longest = std::size_t{1} << 20U;
+    std::string text;
     std::ifstream in(path, std::ios::binary);
-    in.read(text.data(), static_cast<std::streamsize>(text.size()));
-    text.resize(static_cast<std::size_t>(std::max<std::streamsize>(in.gcount(), 0)));
+    while (in && text.size() < longest) {
+        const auto before = text.size();
+        text.resize(before + piece);
+        in.read(text.data() + before, static_cast<std::streamsize>(piece));
+        text.resize(before + static_cast<std::size_t>(std::max<std::streamsize>(in.gcount(), 0)));
+    }
     return text;
 }
 

@@ -30,6 +30,7 @@
 
 #include "core/lock/claim.hpp"  // claim_kind
 #include "core/loop.hpp"
+#include "core/names.hpp"  // is_one_line
 
 namespace trinco::detail {
 
@@ -60,6 +61,7 @@ struct part {
     std::string name;
     claim_kind kind = claim_kind::exclusive;
     std::uint32_t n = 0;  // permits of a semaphore, else 0
+    bool operator==(const part&) const = default;
 };
 
 struct claim {
@@ -68,6 +70,7 @@ struct claim {
     std::vector<part> parts;    // sorted distinct names
     std::string info;           // owner data, shown by list; at most 4 KiB
     bool only_if_free = false;  // granted at once, or conflict and nothing left behind
+    bool operator==(const claim&) const = default;
 };
 
 struct place {
@@ -76,6 +79,19 @@ struct place {
 
 struct grant {
     std::vector<std::uint64_t> tokens;  // one a part; 0 where it is no fence (shared, permit)
+};
+
+// Of operators who ask a holder to stop. One line each.
+inline constexpr std::size_t max_evictor = 64;
+inline constexpr std::size_t max_eviction_reason = 200;
+
+struct eviction {
+    std::string who;
+    std::string why;  // may be empty
+    [[nodiscard]] bool is_sound() const noexcept {
+        return who.size() <= max_evictor && why.size() <= max_eviction_reason && is_one_line(who) &&
+               is_one_line(why);
+    }
 };
 
 struct entry {
@@ -87,6 +103,10 @@ struct entry {
     std::uint64_t token = 0;
     std::chrono::milliseconds since{0};  // ago, that it entered
     std::chrono::milliseconds left{0};   // of its lease
+    std::uint32_t n = 0;                 // permits of a semaphore, else 0
+    // Ago, that it was granted; nullopt: it waits, or the store does not keep it.
+    std::optional<std::chrono::milliseconds> held{};
+    std::optional<eviction> evicted{};  // who asked it to stop last
 };
 
 struct entries {
@@ -117,9 +137,27 @@ public:
     // leaves a lease that ends by itself. The label names the holder to operators.
     [[nodiscard]] virtual op open(std::chrono::seconds ttl, std::string_view label, deadline by,
                                   completion<lease> done) = 0;
+    // Before `open`: the claim that its caller will enter first, as enter will get it but for the
+    // lease. A store may do both in one step, and then has the answer when enter is called. Who
+    // says so enters it, or revokes the lease.
+    virtual void expect(const claim& first) { (void)first; }
     // The TTL granted anew, counted by the caller from before the call; `lost` when it has ended.
     [[nodiscard]] virtual op renew(std::string_view lease, deadline by,
                                    completion<std::chrono::seconds> done) = 0;
+    // A descriptor which keeps the lease from being taken for dead, beyond this process, for as
+    // long as any process has it open and at most until the TTL runs out; -1 where a lease ends by
+    // its TTL alone, and for leases of others. It stays the store's. Any thread.
+    [[nodiscard]] virtual int live_descriptor(std::string_view lease) const {
+        (void)lease;
+        return -1;
+    }
+    // For a process that is about to end without closing the store: takes away what others would
+    // still find of it, such as a file. Whatever it holds ends by itself. Any thread; nothing may
+    // be called afterwards.
+    virtual void before_exit() noexcept {}
+    // Whether all that it kept is gone and not only out of reach: its file was removed or replaced,
+    // say. Found out by calls that fail; renew then answers `lost`. Any thread.
+    [[nodiscard]] virtual bool is_gone() const noexcept { return false; }
     // Ends the lease and every claim on it. Succeeds when there is nothing to end.
     [[nodiscard]] virtual op revoke(std::string_view lease, deadline by, completion<int> done) = 0;
     // What hangs on the lease by the store's own account: the cure for unknown outcomes.
@@ -158,7 +196,8 @@ public:
     [[nodiscard]] virtual op list(std::string_view prefix, std::string_view from, std::size_t rows,
                                   deadline by, completion<entries> done) = 0;
     // Asks the holder of exactly this entry to stop (on_gone: evicted), or, with `now`, deletes it.
-    // `conflict` when the entry is another by now; `lost` when it is gone.
+    // `conflict` when the entry is another by now; `lost` when it is gone. Who asked, and why, is
+    // kept in the entry.
     [[nodiscard]] virtual op evict(const entry& seen, bool now, std::string_view who,
                                    std::string_view why, deadline by, completion<int> done) = 0;
     // Tells the holder of a name, now and at each change; nullopt: nobody. May skip intermediate

@@ -170,13 +170,16 @@ std::string advice(const store_url& url, std::span<const driver> drivers) {
     }
     const auto base = url.scheme.substr(0, url.scheme.find('+'));
     if (std::find(later_schemes.begin(), later_schemes.end(), base) != later_schemes.end()) {
-        return "this version of Trinco has no driver for " + url.scheme +
-               ": stores, only for memory: and, on one machine, local:";
+        return "stores of " + url.scheme + ": are not in this version of Trinco";
     }
     if (const auto meant = nearest(url.scheme, drivers); !meant.empty()) {
         return "did you mean " + meant + ":?";
     }
-    return "Trinco itself has drivers for memory: and local:";
+    const auto passed = available(drivers);
+    const bool has_all = std::all_of(own_schemes.begin(), own_schemes.end(), [&](const auto& own) {
+        return passed.find(std::string(own.scheme) + ":") != std::string::npos;
+    });
+    return has_all ? "" : "Trinco itself has drivers for memory: and local:";
 }
 
 std::shared_ptr<store_driver> driver_for(const store_url& url, std::span<const driver> drivers) {
@@ -192,10 +195,11 @@ std::shared_ptr<store_driver> driver_for(const store_url& url, std::span<const d
         found = candidate;
     }
     if (found == nullptr) {
+        const auto next = advice(url, drivers);
         refuse(errc::not_supported, "there is no driver for the store " +
                                         quoted(url.shown, url_shown) +
                                         "; this program has drivers for: " + available(drivers) +
-                                        "; " + advice(url, drivers));
+                                        (next.empty() ? "" : "; ") + next);
     }
     return found;
 }

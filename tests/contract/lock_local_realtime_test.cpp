@@ -1,6 +1,7 @@
 // The contract of lock_store on local: two store objects with a worker and a connection each, as
 // two processes have them.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -38,7 +39,8 @@ private:
     }
 
     detail::test::scratch_folder folder_;
-    detail::local_mail bell_{folder_.path().string(), "bell", 0600};
+    detail::local_mail bell_{folder_.path().string(), "bell",
+                             detail::local_rights{0600, ::geteuid(), ::getegid()}};
     detail::test::driven_loop on_;
     std::shared_ptr<detail::local_worker> a_worker_ = worker();
     std::shared_ptr<detail::local_worker> b_worker_ = worker();

@@ -86,6 +86,10 @@ TEST_P(LockStore, ListShowsQueuesInOrderAndInPages) {
     EXPECT_FALSE(all.rows[1].holds);
     EXPECT_GT(all.rows[0].token, 0U);
     EXPECT_EQ(all.rows[2].name, "x/b");
+    ASSERT_TRUE(all.rows[0].held.has_value() || !all.rows[0].holds);
+    EXPECT_LE(*all.rows[0].held, all.rows[0].since);
+    EXPECT_FALSE(all.rows[1].held.has_value()) << "it waits";
+    EXPECT_FALSE(all.rows[0].evicted.has_value());
     EXPECT_GT(all.rows[0].left, 0ms);
     EXPECT_LE(all.rows[0].left, on.ttl);
     std::vector<std::string> handles;
@@ -122,13 +126,20 @@ TEST_P(LockStore, EvictAsksTheHolderOrDeletesExactlyTheEntryThatWasSeen) {
     const auto watch = a().on_gone(on.id, {1}, [&](std::error_code e) { told.push_back(e); });
     settle();
     const auto seen = list(b(), "n").value.rows.at(0);
-    const auto evict = [&](const detail::entry& e, bool now) {
+    const auto evict = [&](const detail::entry& e, bool now, const char* why = "maintenance") {
         return ask_int([&](deadline by, completion<int> f) {
-                   return b().evict(e, now, "operator", "maintenance", by, std::move(f));
+                   return b().evict(e, now, "operator", why, by, std::move(f));
                })
             .error;
     };
+    EXPECT_EQ(evict(seen, false, "two\nlines"), errc::invalid);
+    EXPECT_EQ(evict(seen, false, std::string(201, 'x').c_str()), errc::invalid);
+    EXPECT_FALSE(list(b(), "n").value.rows.at(0).evicted.has_value());
     EXPECT_FALSE(evict(seen, false));
+    const auto marked = list(a(), "n").value.rows.at(0).evicted;
+    ASSERT_TRUE(marked.has_value());
+    EXPECT_EQ(marked->who, "operator");
+    EXPECT_EQ(marked->why, "maintenance");
     settle();
     ASSERT_EQ(told.size(), 1U);
     EXPECT_EQ(told[0], errc::evicted);

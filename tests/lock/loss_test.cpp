@@ -4,13 +4,17 @@
 
 #include <array>
 #include <atomic>
+#include <filesystem>
 #include <functional>
 #include <future>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "lock/mutex_shell.hpp"
 #include "lock/session_shell.hpp"
 #include "trinco/memory.hpp"
 #include "trinco/mutex.hpp"
@@ -252,6 +256,43 @@ TEST_F(Loss, WhatTheSessionsCallbackOwnsEndsOnTheThreadOfCallbacks) {
     auto ended = where.get_future();
     ASSERT_EQ(ended.wait_for(patience), std::future_status::ready);
     EXPECT_EQ(ended.get(), "trinco-calls");
+}
+
+TEST_F(Loss, TakesNoThreadWhenNobodyIsToBeTold) {
+    const auto threads = [] {
+        const std::filesystem::directory_iterator tasks("/proc/self/task");
+        return std::distance(begin(tasks), end(tasks));
+    };
+    session s(where_);
+    trinco::mutex m(s, "x");
+    m.lock();
+    const auto before = threads();
+    s.close();
+    EXPECT_EQ(threads(), before);
+    // Whoever asks afterwards is told all the same.
+    EXPECT_TRUE(s.lost().stop_requested());
+    EXPECT_TRUE(m.lost().stop_requested());
+    EXPECT_FALSE(m.held());
+}
+
+TEST_F(Loss, AQuickAnswerComesOnTheLoopsThread) {
+    session s(where_);
+    const auto lock = std::make_shared<trinco::detail::mutex_shell>(
+        trinco::detail::lock_access::shell(s), std::vector<trinco::detail::part>{{.name = "x"}},
+        "");
+    std::promise<std::pair<std::error_code, std::string>> answer;
+    lock->async_lock_quick(
+        [&](std::error_code error) {
+            answer.set_value({error, thread_name()});
+        },
+        {});
+    const auto [error, thread] = answer.get_future().get();
+    EXPECT_FALSE(error);
+    EXPECT_EQ(thread, "trinco");
+    trinco::mutex other(s, "x");
+    EXPECT_FALSE(other.try_lock());
+    lock->retire();
+    EXPECT_TRUE(other.try_lock_for(patience));
 }
 
 TEST_F(Loss, TheThreadThatRenewsNeverWaits) {

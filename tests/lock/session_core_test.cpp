@@ -69,6 +69,18 @@ TEST_F(Session, OpeningIsRepeatedWhileTheStoreCannotBeReached) {
     EXPECT_FALSE(*opened);
 }
 
+TEST_F(Session, OpeningEndsAtOnceWhenTheStoreHasNoRoom) {
+    const auto full = std::make_shared<memory_lock_server>([this] { return world_.now(); },
+                                                           memory_lock_server::limits{.leases = 0});
+    memory_locks no_room{one_, full};
+    const auto s = make_session(one_, no_room);
+    std::optional<std::error_code> opened;
+    s->open(world_.now() + 10s, [&](std::error_code error) { opened = error; });
+    world_.run_for(10ms);
+    ASSERT_TRUE(opened.has_value());
+    EXPECT_EQ(*opened, errc::busy);
+}
+
 TEST_F(Session, OpeningGivesUpAtItsDeadline) {
     cut(one_);
     const auto s = make_session(one_, store_one_);

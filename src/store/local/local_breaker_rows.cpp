@@ -50,17 +50,19 @@ void local_breaker_rows::keep(local_file& in, std::string_view breaker, row& r, 
             .run();
         return;
     }
-    query q(in.db().prepared("INSERT INTO breakers(space, name, record, expires) "
-                             "VALUES(?, ?, ?, ?) RETURNING id"),
-            space_, breaker, query::blob{bytes}, expires);
-    while (q.next()) r.id = q.number(0);
+    query(in.db().prepared("INSERT INTO breakers(space, name, record, expires) "
+                           "VALUES(?, ?, ?, ?)"),
+          space_, breaker, query::blob{bytes}, expires)
+        .run();
+    r.id = in.db().last_row();
 }
 
 void local_breaker_rows::publish(local_file& in, local_round& after, row& r, const effects& did) {
     if (!did.changed && !did.flush) return;
+    query(in.db().prepared("UPDATE machine SET changes = changes + 1")).run();
     {
-        query q(in.db().prepared("UPDATE machine SET changes = changes + 1 RETURNING changes"));
-        while (q.next()) r.touched = q.number(0);
+        query q(in.db().prepared("SELECT changes FROM machine"));
+        if (q.next()) r.touched = q.number(0);
     }
     if (did.changed) r.changed = r.touched;
     if (did.flush) r.flushed = r.touched;

@@ -34,7 +34,7 @@ public:
         begun_ = true;
     }
 
-    std::shared_ptr<local_job> look(local_file& at) override {
+    std::shared_ptr<local_job> look(local_file& at, const local_round*) override {
         next_ = boot_clock::now() + reread_every;
         if (begun_) {
             for (auto& n : rows_->changes(at, seen_)) tell(std::move(n));
@@ -130,6 +130,7 @@ public:
         : local_job(kind::write), watcher_(std::move(watcher)), socket_(std::move(socket)) {}
     void run(local_file& in, local_round& after) override {
         query(in.db().prepared("INSERT OR IGNORE INTO peers(socket) VALUES(?)"), socket_).run();
+        after.joins_peers = true;
         after.look = true;
         // Here, and not after the commit: what the same transaction changes next is to be told.
         // Should it fail, nobody rings here, and the watcher looks every second.
@@ -158,6 +159,7 @@ op local_breakers::subscribe(unique_function<void(const notice&)> on_notice) {
 
 op local_breakers::stop(deadline by, completion<int> done) {
     end_subscription();
+    if (calls_->idle()) return calls_->refuse({}, std::move(done));  // there is nothing to wait for
     return calls_->start(kind::read, by, std::move(done),
                          [](local_file&, local_round&, int&) { return std::error_code(); });
 }

@@ -65,7 +65,7 @@ public:
         if (by <= on_.now()) hindrance = errc::unavailable;
         const auto id = add(std::move(done));
         if (hindrance) {
-            answer_later<T>(id, hindrance);
+            answer_later<T>(id, hindrance, T{});
         } else {
             auto job = std::make_shared<typed_job<T, F>>(needs, *this, id, std::move(request));
             auto& entry = *waiting_.at(id);
@@ -76,11 +76,18 @@ public:
         return interest(id);
     }
 
+    // Whether no call is under way.
+    [[nodiscard]] bool idle() const noexcept { return waiting_.empty(); }
+
     // Answers in a later turn, without asking the worker.
     template <class T>
     [[nodiscard]] op refuse(std::error_code error, completion<T> done) {
+        return answer(error, T{}, std::move(done));
+    }
+    template <class T>
+    [[nodiscard]] op answer(std::error_code error, T value, completion<T> done) {
         const auto id = add(std::move(done));
-        answer_later<T>(id, error);
+        answer_later<T>(id, error, std::move(value));
         return interest(id);
     }
 
@@ -143,9 +150,9 @@ private:
         });
     }
     template <class T>
-    void answer_later(std::uint64_t id, std::error_code error) {
-        on_.post([weak = weak_from_this(), id, error] {
-            if (const auto c = weak.lock()) c->complete<T>(id, error, T{});
+    void answer_later(std::uint64_t id, std::error_code error, T value) {
+        on_.post([weak = weak_from_this(), id, error, value = std::move(value)]() mutable {
+            if (const auto c = weak.lock()) c->complete<T>(id, error, std::move(value));
         });
     }
     template <class T>

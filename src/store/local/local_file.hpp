@@ -46,6 +46,16 @@ private:
     int fd_ = -1;
 };
 
+// Who may use the database. What is put beside it is given the same owner, group and mode, as far
+// as this process may: root would otherwise leave a gate that the file's owner cannot pass.
+struct local_rights {
+    unsigned mode = 0600;
+    ::uid_t owner = 0;
+    ::gid_t group = 0;
+    void give_to(int fd) const noexcept;
+    void give_to(int folder, const std::string& name) const noexcept;
+};
+
 class local_file {
 public:
     // Throws open_error: one sentence. `shown` is the store's URL.
@@ -56,7 +66,7 @@ public:
 
     [[nodiscard]] sqlite_database& db() noexcept { return *db_; }
     [[nodiscard]] const std::filesystem::path& path() const noexcept { return settings_.file; }
-    [[nodiscard]] unsigned mode() const noexcept { return mode_; }
+    [[nodiscard]] const local_rights& rights() const noexcept { return rights_; }
     // Microseconds since 1970, see Clock.
     [[nodiscard]] std::chrono::microseconds now() const;
 
@@ -77,7 +87,7 @@ public:
     void begin_reading();
     void commit();
     void roll_back() noexcept;
-    // Whether the name still leads to the file that is open.
+    // Whether the name still leads to the file that is open, as far as this user may look.
     [[nodiscard]] bool is_in_place() const noexcept;
 
 private:
@@ -85,8 +95,9 @@ private:
     void open(const std::string& shown);
     void set_up(const std::string& shown);
     void make_schema();
-    void enter_life(const std::string& shown);
+    [[nodiscard]] bool enter_life(const std::string& shown, bool may_write);
     void begin_life(bool first, std::uint64_t epoch);
+    void make_live_file(const std::string& shown);
 
     local_settings settings_;
     owned_descriptor gate_;
@@ -97,7 +108,7 @@ private:
     std::int64_t changes_at_open_ = 0;
     bool may_have_lost_ = false;
     bool full_ = false;
-    unsigned mode_ = 0600;
+    local_rights rights_;
     ::dev_t device_ = 0;
     ::ino_t inode_ = 0;
 };

@@ -25,28 +25,35 @@ struct ::flock byte_of(std::int64_t session, short type) {
 
 }  // namespace
 
-local_lives::local_lives(std::string file, unsigned mode) : file_(std::move(file)), probe_(open()) {
-    // Only the owner can, and has.
-    static_cast<void>(::fchmod(probe_.get(), mode));
+local_lives::local_lives(std::string file)
+    : file_(std::move(file)), probe_(::open(file_.c_str(), O_RDWR | O_CLOEXEC)) {
+    if (probe_.get() < 0) fail(file_);
 }
 
-owned_descriptor local_lives::open() const {
-    owned_descriptor fd(::open(file_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
-    if (fd.get() < 0) fail(file_);
-    return fd;
+bool local_lives::is_removed() const noexcept {
+    struct ::stat found {};
+    return ::fstat(probe_.get(), &found) == 0 && found.st_nlink == 0;
 }
 
 owned_descriptor local_lives::hold(std::int64_t session) const {
-    auto fd = open();
+    if (is_removed()) {
+        errno = ENOENT;
+        fail(file_);
+    }
+    // The same file in any case, and an open file description of its own.
+    const std::string same = "/proc/self/fd/" + std::to_string(probe_.get());
+    owned_descriptor fd(::open(same.c_str(), O_RDWR | O_CLOEXEC));
+    if (fd.get() < 0) fail(file_);
     struct ::flock lock = byte_of(session, F_WRLCK);
-    if (::fcntl(fd.get(), F_OFD_SETLK, &lock) != 0) fail(file_);
-    return fd;
+    if (::fcntl(fd.get(), F_OFD_SETLK, &lock) == 0) return fd;
+    if (errno != EAGAIN && errno != EACCES) fail(file_);
+    return {};
 }
 
 bool local_lives::is_alive(std::int64_t session) const {
     struct ::flock lock = byte_of(session, F_WRLCK);
-    // When the kernel cannot say, its time decides.
-    return ::fcntl(probe_.get(), F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+    if (::fcntl(probe_.get(), F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK) return true;
+    return is_removed();
 }
 
 void local_lives::keep(std::int64_t session, owned_descriptor held) {

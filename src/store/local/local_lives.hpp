@@ -18,13 +18,13 @@ namespace trinco::detail {
 
 class local_lives {
 public:
-    // Opens or makes the file, which whoever may use the database may use (`mode`). Throws
-    // std::system_error.
-    local_lives(std::string file, unsigned mode);
+    // Opens the file, which local_file has made. Throws std::system_error.
+    explicit local_lives(std::string file);
 
-    // A descriptor that holds this byte. Throws when another holds it, which never happens with
-    // numbers that are used once.
+    // A descriptor that holds this byte; none when another holds it. Throws when the file was
+    // removed: nobody who comes later would see the byte.
     [[nodiscard]] owned_descriptor hold(std::int64_t session) const;
+    // True also when it cannot be told, because the file was removed: then its time decides.
     [[nodiscard]] bool is_alive(std::int64_t session) const;
 
     // The descriptors of this process's own sessions. Any thread.
@@ -36,7 +36,7 @@ public:
     [[nodiscard]] std::vector<std::int64_t> own() const;
 
 private:
-    [[nodiscard]] owned_descriptor open() const;
+    [[nodiscard]] bool is_removed() const noexcept;
 
     std::string file_;
     owned_descriptor probe_;

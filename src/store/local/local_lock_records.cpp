@@ -58,9 +58,10 @@ local_answer<std::uint64_t> local_queues::write(std::string_view lease,
         if (q.next() && q.number(0) + added > max_keys) return {errc::busy, {}};
     }
     std::int64_t revision = 0;
+    query(in_.db().prepared("UPDATE machine SET revision = revision + 1")).run();
     {
-        query q(in_.db().prepared("UPDATE machine SET revision = revision + 1 RETURNING revision"));
-        while (q.next()) revision = q.number(0);
+        query q(in_.db().prepared("SELECT revision FROM machine"));
+        if (q.next()) revision = q.number(0);
     }
     const std::int64_t expires =
         keep.count() == 0 ? 0 : now_ + std::chrono::microseconds(keep).count();
@@ -85,7 +86,8 @@ std::optional<record> local_queues::read(std::string_view key) {
     return record{q.text(0), static_cast<std::uint64_t>(q.number(1))};
 }
 
-// The columns: name, session, claim, row, label, info, kind, missing, token, since, ends.
+// The columns: name, session, claim, row, label, info, kind, missing, token, since, ends, n,
+// granted, evicted, evictor, reason.
 entry local_queues::entry_from(query& row) const {
     entry e;
     e.name = row.text(0);
@@ -98,6 +100,9 @@ entry local_queues::entry_from(query& row) const {
     e.token = static_cast<std::uint64_t>(row.number(8));
     e.since = ms(now_ - row.number(9));
     e.left = ms(row.number(10) - now_);
+    e.n = static_cast<std::uint32_t>(row.number(11));
+    if (e.holds) e.held = ms(now_ - row.number(12));
+    if (row.number(13) != 0) e.evicted = eviction{row.text(14), row.text(15)};
     return e;
 }
 
@@ -119,12 +124,14 @@ local_answer<entries> local_queues::list(std::string_view prefix, std::string_vi
     if (rows == 0) return out;
     query q(in_.db().prepared(
                 "SELECT e.name, s.id, c.claim, c.id, s.label, c.info, e.kind, c.missing, e.token, "
-                "c.since, s.ends FROM entries e JOIN claims c ON c.id = e.claim JOIN sessions s ON "
-                "s.id = c.session WHERE e.name >= ?1 AND e.name >= ?2 AND (e.name > ?2 OR "
+                "c.since, s.ends, e.n, c.granted, c.evicted, c.evictor, c.reason FROM entries e "
+                "JOIN claims c ON c.id = e.claim JOIN sessions s ON s.id = c.session WHERE "
+                "e.name >= ?1 AND e.name >= ?2 AND (e.name > ?2 OR "
                 "e.claim > ?3) AND s.ends > ?4 ORDER BY e.name, e.claim"),
             prefix, last, after, now_);
     while (q.next()) {
         if (!q.bytes(0).starts_with(prefix)) break;
+        if (!lives_->is_alive(q.number(1))) continue;
         if (out.value.rows.size() == rows) return out;
         out.value.rows.push_back(entry_from(q));
         out.value.next = q.text(0) + " " + std::to_string(q.number(3));
@@ -136,11 +143,16 @@ local_answer<entries> local_queues::list(std::string_view prefix, std::string_vi
 std::optional<std::pair<std::int64_t, entry>> local_queues::holder_of(std::string_view name) {
     query q(in_.db().prepared(
                 "SELECT e.name, s.id, c.claim, c.id, s.label, c.info, e.kind, c.missing, e.token, "
-                "c.since, s.ends FROM entries e JOIN claims c ON c.id = e.claim JOIN sessions s ON "
-                "s.id = c.session WHERE e.name = ? AND s.ends > ? ORDER BY e.claim LIMIT 1"),
+                "c.since, s.ends, e.n, c.granted, c.evicted, c.evictor, c.reason FROM entries e "
+                "JOIN claims c ON c.id = e.claim JOIN sessions s ON s.id = c.session WHERE "
+                "e.name = ? AND s.ends > ? ORDER BY e.claim"),
             name, now_);
-    if (!q.next() || q.number(7) != 0) return std::nullopt;
-    return std::pair(q.number(3), entry_from(q));
+    while (q.next()) {
+        if (!lives_->is_alive(q.number(1))) continue;
+        if (q.number(7) != 0) break;
+        return std::pair(q.number(3), entry_from(q));
+    }
+    return std::nullopt;
 }
 
 void local_queues::drop_ended() {
@@ -172,24 +184,27 @@ std::vector<local_queues::party> local_queues::ahead_of(std::int64_t claim) {
         }
     }
     std::vector<party> all;
+    // Whether the last one has its turn.
     const auto take = [&](query& q) {
+        const auto before = all.size();
         while (q.next()) {
-            all.push_back({q.number(0), q.number(1), q.number(2), q.bytes(3) == self_.pid_space});
+            all.push_back({q.number(0), q.number(1), q.number(2), q.bytes(3) == self_.pid_space,
+                           q.number(4) != 0});
         }
+        return all.size() > before && all.back().has_turn;
     };
     for (const auto& one : names_ahead) {
         {
             query q(in_.db().prepared(
-                        "SELECT s.id, s.ends, s.pid, s.pid_space FROM entries e JOIN claims c ON "
-                        "c.id = e.claim JOIN sessions s ON s.id = c.session WHERE e.name = ? AND "
-                        "e.claim < ? ORDER BY e.claim DESC LIMIT 1"),
+                        "SELECT s.id, s.ends, s.pid, s.pid_space, e.turn FROM entries e JOIN "
+                        "claims c ON c.id = e.claim JOIN sessions s ON s.id = c.session WHERE "
+                        "e.name = ? AND e.claim < ? ORDER BY e.claim DESC LIMIT 1"),
                     one.name, claim);
-            take(q);
+            if (!take(q) || !one.permit) continue;
         }
-        if (!one.permit) continue;
         query q(in_.db().prepared(
-                    "SELECT s.id, s.ends, s.pid, s.pid_space FROM entries e JOIN claims c ON "
-                    "c.id = e.claim JOIN sessions s ON s.id = c.session WHERE e.name = ? AND "
+                    "SELECT s.id, s.ends, s.pid, s.pid_space, e.turn FROM entries e JOIN claims c "
+                    "ON c.id = e.claim JOIN sessions s ON s.id = c.session WHERE e.name = ? AND "
                     "e.turn = 1 LIMIT ?"),
                 one.name, holders_watched);
         take(q);

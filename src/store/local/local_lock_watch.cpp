@@ -14,7 +14,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto reread_every = 1s;
-constexpr auto look_at_byte_every = 50ms;
+constexpr auto reread_far_back_every = 5s;
+constexpr auto first_pause = 1ms;
 
 owned_descriptor process_of(std::int64_t pid) {
     return owned_descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
@@ -67,16 +68,25 @@ void local_lock_watch::remove_all() {
     items_.clear();
 }
 
-std::vector<std::shared_ptr<local_lock_watch::item>> local_lock_watch::items() {
+// Those whom it may concern: a process with thousands of waiting locks also locks and unlocks.
+std::vector<std::shared_ptr<local_lock_watch::item>> local_lock_watch::items(
+    const local_round* after) {
     std::vector<std::shared_ptr<item>> all;
     const std::lock_guard hold(m_);
-    for (const auto& one : items_) all.push_back(one.second);
+    for (const auto& one : items_) {
+        const item& i = *one.second;
+        const bool is_of_a_claim = i.what == kind::turn || i.what == kind::end;
+        const bool may_concern =
+            after == nullptr || !is_of_a_claim || i.row == 0 || after->claims.contains(i.row);
+        if (may_concern) all.push_back(one.second);
+    }
     return all;
 }
 
 boot_clock::time_point local_lock_watch::next_look() {
     const std::lock_guard hold(m_);
-    return items_.empty() ? boot_clock::time_point::max() : next_;
+    if (!items_.empty()) return next_;
+    return drop_due_ ? drop_after_ : boot_clock::time_point::max();
 }
 
 void local_lock_watch::add_descriptors(std::vector<::pollfd>& to) {
@@ -85,11 +95,15 @@ void local_lock_watch::add_descriptors(std::vector<::pollfd>& to) {
     }
 }
 
-std::shared_ptr<local_job> local_lock_watch::look(local_file& at) {
-    next_ = boot_clock::now() + reread_every;
-    const auto all = items();
-    if (all.empty() && lives_->own().empty()) return nullptr;
-    concerned_.clear();
+std::shared_ptr<local_job> local_lock_watch::look(local_file& at, const local_round* after) {
+    if (after == nullptr) next_ = boot_clock::now() + reread_far_back_every;
+    const auto all = items(after);
+    // Once a second is enough, and this is on the way of every lock and unlock.
+    const bool drops = boot_clock::now() >= drop_after_;
+    drop_due_ = !drops && !lives_->own().empty();
+    if (all.empty() && (!drops || lives_->own().empty())) return nullptr;
+    if (drops) drop_after_ = boot_clock::now() + reread_every;
+    auto before = std::exchange(concerned_, {});
     dead_.clear();
     over_ = false;
     now_ = at.now().count();
@@ -98,20 +112,26 @@ std::shared_ptr<local_job> local_lock_watch::look(local_file& at) {
     try {
         local_queues q(at, none, lives_, self_);
         for (const auto& one : all) look_at(q, *one);
-        q.drop_ended();
+        if (drops) q.drop_ended();
         at.commit();
     } catch (...) {
         at.roll_back();
         throw;
     }
-    std::erase_if(watched_, [this](const auto& w) { return !concerned_.contains(w.first); });
+    if (after != nullptr) {
+        concerned_.merge(before);
+    } else {
+        std::erase_if(watched_, [this](const auto& w) { return !concerned_.contains(w.first); });
+    }
     if (dead_.empty() && !over_) return nullptr;
     return std::make_shared<reap_job>(dead_, lives_, self_);
 }
 
 void local_lock_watch::look_at(local_queues& q, item& one) {
+    if (one.what != kind::turn) read_again_after(reread_every);
     if (one.what == kind::holder) return look_at_holder(q, one);
     const auto c = q.find(one.name, one.id);
+    if (c) one.row = c->id;
     if (one.what == kind::end) {
         if (c && !c->evicted) return look_again(c->ends, now_);
         const std::error_code why = c ? errc::evicted : errc::lost;
@@ -154,19 +174,32 @@ void local_lock_watch::look_at_holder(local_queues& q, item& one) {
 }
 
 void local_lock_watch::look_ahead(const std::vector<local_queues::party>& parties) {
+    if (parties.empty()) read_again_after(reread_every);
     for (const auto& p : parties) {
+        if (p.has_turn) read_again_after(reread_every);
         over_ = over_ || p.ends <= now_;
         look_again(p.ends, now_);
         if (concerned_.insert(p.session).second) watch(p);
+        if (p.has_turn && !is_told_of(p)) read_again_after(next_pause(p));
+        if (p.same_pid_space && !is_told_of(p)) read_again_after(reread_every);
     }
 }
 
+bool local_lock_watch::is_ours(const local_queues::party& p) const {
+    return p.same_pid_space && !self_.pid_space.empty() && p.pid == self_.pid;
+}
+
+// Whether the end of its process shows without being looked for.
+bool local_lock_watch::is_told_of(const local_queues::party& p) const {
+    const auto at = watched_.find(p.session);
+    return is_ours(p) || (at != watched_.end() && at->second.process.get() >= 0);
+}
+
 void local_lock_watch::watch(const local_queues::party& p) {
-    const bool ours = p.same_pid_space && !self_.pid_space.empty() && p.pid == self_.pid;
     const auto [at, fresh] = watched_.try_emplace(p.session);
     auto& process = at->second.process;
     // First the descriptor, then the question: who lives now is who the descriptor is of.
-    if (fresh && !ours && p.same_pid_space && !self_.pid_space.empty() && p.pid > 0) {
+    if (fresh && !is_ours(p) && p.same_pid_space && !self_.pid_space.empty() && p.pid > 0) {
         process = process_of(p.pid);
     }
     if (!lives_->is_alive(p.session)) {
@@ -174,16 +207,25 @@ void local_lock_watch::watch(const local_queues::party& p) {
         return;
     }
     // The process is gone and a descendant goes on, or it never was to be seen from here.
-    if (process.get() >= 0 && has_ended(process)) process = owned_descriptor();
-    if (process.get() < 0 && !ours) {
-        next_ = std::min(next_, boot_clock::now() + look_at_byte_every);
+    if (process.get() >= 0 && has_ended(process)) {
+        process = owned_descriptor();
+        at->second.pause = first_pause;
     }
+}
+
+// When a process has just ended, what it leaves behind mostly ends with it.
+boot_clock::duration local_lock_watch::next_pause(const local_queues::party& p) {
+    auto& pause = watched_.at(p.session).pause;
+    return std::exchange(pause, std::min<boot_clock::duration>(2 * pause, look_at_byte_every));
+}
+
+void local_lock_watch::read_again_after(boot_clock::duration d) {
+    next_ = std::min(next_, boot_clock::now() + d);
 }
 
 // Not before it is over: a moment too early would only be looked at again.
 void local_lock_watch::look_again(std::int64_t at, std::int64_t now) {
-    const auto left = std::chrono::microseconds(std::max<std::int64_t>(at - now, 0) + 1);
-    next_ = std::min(next_, boot_clock::now() + std::min<boot_clock::duration>(left, reread_every));
+    read_again_after(std::chrono::microseconds(std::max<std::int64_t>(at - now, 0) + 1));
 }
 
 // `call` runs on the loop's thread, if the listener is still there then.

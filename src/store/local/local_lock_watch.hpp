@@ -3,12 +3,16 @@
 // the file for them (local_lock_watch).
 //
 // A waiter is rung at when it is its turn. It does not rely on that alone: it watches the process
-// of the entry just ahead (a pidfd in the same PID namespace, otherwise, or when a descendant keeps
-// the session alive, the session's byte every 50 ms), has a timer at that session's end, and reads
-// again every second. Whoever finds a session dead or run out removes it, which gives the turn on.
+// of the entry just ahead (by a pidfd in the same PID namespace), has a timer at that session's
+// end, and reads again every second. Where no pidfd tells (another namespace, or a descendant keeps
+// the session alive) who stands behind a holder looks at the session's byte every 50 ms, and sooner
+// when the holder's process has just ended. Who stands further back reads every five seconds only:
+// there are many of those, and before it is their turn somebody rings. Whoever finds a session dead
+// or run out removes it, which gives the turn on.
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -50,7 +54,8 @@ public:
     void remove(std::uint64_t listener);
     void remove_all();
 
-    [[nodiscard]] std::shared_ptr<local_job> look(local_file& at) override;
+    [[nodiscard]] std::shared_ptr<local_job> look(local_file& at,
+                                                  const local_round* after) override;
     [[nodiscard]] boot_clock::time_point next_look() override;
     void add_descriptors(std::vector<::pollfd>& to) override;
 
@@ -60,13 +65,16 @@ private:
         kind what;
         std::string name;
         claim_id id;
+        std::int64_t row = 0;                                       // of the claim, when known
         std::optional<std::uint32_t> place;                         // as told
         std::optional<std::pair<std::int64_t, std::string>> shown;  // row and info of the holder
         bool told = false;                                          // anything
     };
+    static constexpr std::chrono::milliseconds look_at_byte_every{50};
     // A session whose end is waited for.
     struct watched {
         owned_descriptor process;  // none: its byte is looked at again and again
+        boot_clock::duration pause = look_at_byte_every;
     };
     class reap_job;
 
@@ -74,9 +82,13 @@ private:
     void look_at_turn(local_queues& q, item& one, const local_queues::claim_row& c);
     void look_at_holder(local_queues& q, item& one);
     void look_ahead(const std::vector<local_queues::party>& parties);
+    void read_again_after(boot_clock::duration d);
     void watch(const local_queues::party& p);
+    [[nodiscard]] bool is_ours(const local_queues::party& p) const;
+    [[nodiscard]] bool is_told_of(const local_queues::party& p) const;
+    [[nodiscard]] boot_clock::duration next_pause(const local_queues::party& p);
     void look_again(std::int64_t at, std::int64_t now);
-    [[nodiscard]] std::vector<std::shared_ptr<item>> items();
+    [[nodiscard]] std::vector<std::shared_ptr<item>> items(const local_round* after);
     template <class F>
     void post(std::uint64_t listener, F call);
     void finish(std::uint64_t listener, std::error_code error, grant g);
@@ -95,6 +107,8 @@ private:
     std::set<std::int64_t> concerned_;  // sessions that this look has met
     std::set<std::int64_t> dead_;
     bool over_ = false;  // a session has run out
+    boot_clock::time_point drop_after_ = boot_clock::time_point::min();
+    bool drop_due_ = false;
     std::int64_t now_ = 0;
 };
 

@@ -22,7 +22,7 @@ std::string own_pid_space() {
 
 std::shared_ptr<local_lives> lives_beside(const local_worker& worker) {
     try {
-        return std::make_shared<local_lives>(worker.file() + "-live", worker.mode());
+        return std::make_shared<local_lives>(worker.file() + "-live");
     } catch (const std::system_error& e) {
         throw open_error(errc::denied,
                          std::string("the store's locks cannot be used: ") + e.what());
@@ -100,16 +100,31 @@ void local_locks::tell_worker(local_job::kind needs, F request) {
 
 op local_locks::open(std::chrono::seconds ttl, std::string_view label, deadline by,
                      completion<lease> done) {
-    return ask(kind::write, by, std::move(done),
-               [ttl, label = std::string(label)](local_queues& q, lease& answer) {
-                   auto r = q.open(ttl, label);
-                   answer = std::move(r.value);
-                   return r.error;
-               });
+    auto told = [ahead = ahead_, done = std::move(done)](std::error_code error, opened o) mutable {
+        *ahead = std::move(o.first);
+        done(error, std::move(o.made));
+    };
+    return ask<opened>(kind::write, by, std::move(told),
+                       [ttl, label = std::string(label), first = std::exchange(expected_, {})](
+                           local_queues& q, opened& o) {
+                           auto r = q.open(ttl, label);
+                           if (r.error) return r.error;
+                           o.made = std::move(r.value);
+                           if (!first) return r.error;
+                           o.first.emplace(entered_ahead{*first, {}, {}});
+                           o.first->what.lease = o.made.id;
+                           o.first->error = enter(q, o.first->what, o.first->e);
+                           return r.error;
+                       });
 }
 
+// Whoever asks next has another file, and may be granted what is held here.
 op local_locks::renew(std::string_view lease, deadline by, completion<std::chrono::seconds> done) {
-    return ask(kind::write, by, std::move(done),
+    auto told = [worker = worker_, done = std::move(done)](std::error_code error,
+                                                           std::chrono::seconds ttl) mutable {
+        done(error == errc::unavailable && worker->is_replaced() ? errc::lost : error, ttl);
+    };
+    return ask(kind::write, by, completion<std::chrono::seconds>(std::move(told)),
                [lease = std::string(lease)](local_queues& q, std::chrono::seconds& answer) {
                    auto r = q.renew(lease);
                    answer = r.value;
@@ -134,12 +149,31 @@ op local_locks::owned(std::string_view lease, deadline by, completion<std::vecto
                });
 }
 
+// Who is granted at once is told so by the transaction that entered: await, when it follows from
+// the completion, need not look again.
 op local_locks::enter(const claim& what, deadline by, completion<place> done) {
-    return ask(kind::write, by, std::move(done), [what](local_queues& q, place& answer) {
-        auto r = q.enter(what);
-        answer = r.value;
-        return r.error;
-    });
+    auto told = [fresh = fresh_, lease = what.lease, id = what.id, done = std::move(done)](
+                    std::error_code error, entered e) mutable {
+        if (e.given) *fresh = fresh_grant{lease, id, *std::move(e.given)};
+        done(error, e.at);
+        fresh->reset();
+    };
+    const std::optional<entered_ahead> ahead(std::move(*ahead_));
+    ahead_->reset();
+    if (ahead && ahead->what == what) {
+        return calls_->answer<entered>(ahead->error, ahead->e, std::move(told));
+    }
+    return ask<entered>(kind::write, by, std::move(told),
+                        [what](local_queues& q, entered& e) { return enter(q, what, e); });
+}
+
+std::error_code local_locks::enter(local_queues& q, const claim& what, entered& e) {
+    auto r = q.enter(what);
+    e.at = r.value;
+    if (r.error) return r.error;
+    auto held = q.verify(what.lease, what.id);
+    if (!held.error) e.given = std::move(held.value);
+    return {};
 }
 
 op local_locks::verify(std::string_view lease, claim_id id, deadline by, completion<grant> done) {
@@ -199,10 +233,11 @@ op local_locks::list(std::string_view prefix, std::string_view from, std::size_t
                });
 }
 
-op local_locks::evict(const entry& seen, bool now, std::string_view, std::string_view, deadline by,
-                      completion<int> done) {
+op local_locks::evict(const entry& seen, bool now, std::string_view who, std::string_view why,
+                      deadline by, completion<int> done) {
     return ask(kind::write, by, std::move(done),
-               [seen, now](local_queues& q, int&) { return q.evict(seen, now); });
+               [seen, now, asks = eviction{std::string(who), std::string(why)}](
+                   local_queues& q, int&) { return q.evict(seen, now, asks); });
 }
 
 // ---- waiting ------------------------------------------------------------------------------------
@@ -213,7 +248,7 @@ op local_locks::listen(local_lock_watch::kind k, std::string_view what, claim_id
     listeners_->emplace(listener, std::move(l));
     watch_->add(listener, k, what, id);
     // In the order of the calls: what was asked before is done by then.
-    tell_worker(kind::read, [](local_queues&) {});
+    tell_worker(kind::nothing, [](local_queues&) {});
     return op([all = std::weak_ptr<lock_listeners>(listeners_),
                watch = std::weak_ptr<local_lock_watch>(watch_), listener]() noexcept {
         if (const auto w = watch.lock()) w->remove(listener);
@@ -227,6 +262,9 @@ op local_locks::listen(local_lock_watch::kind k, std::string_view what, claim_id
 op local_locks::await(std::string_view lease, claim_id id, unique_function<void(place)> moved,
                       completion<grant> done) {
     const bool places = static_cast<bool>(moved);
+    if (*fresh_ && (*fresh_)->lease == lease && (*fresh_)->id == id) {
+        return calls_->answer({}, std::move((*fresh_)->given), std::move(done));
+    }
     lock_listener l;
     l.granted = std::move(done);
     l.moved = std::make_shared<unique_function<void(place)>>(std::move(moved));
@@ -244,6 +282,7 @@ op local_locks::on_gone(std::string_view lease, claim_id id,
 op local_locks::observe(std::string_view name, unique_function<void(std::optional<entry>)> seen) {
     lock_listener l;
     l.seen = std::make_shared<unique_function<void(std::optional<entry>)>>(std::move(seen));
+    observed_ = true;
     tell_worker(kind::write, [name = std::string(name)](local_queues& q) { q.add_observer(name); });
     return listen(local_lock_watch::kind::holder, name, {}, std::move(l));
 }
@@ -251,6 +290,9 @@ op local_locks::observe(std::string_view name, unique_function<void(std::optiona
 op local_locks::stop(deadline by, completion<int> done) {
     watch_->remove_all();
     const auto ended = std::exchange(*listeners_, {});
+    // A command that has given everything back ends without another transaction.
+    const bool left_something = observed_ || !calls_->idle() || !lives_->own().empty();
+    if (!left_something) return calls_->refuse({}, std::move(done));
     return ask(kind::write, by, std::move(done), [socket = self_.socket](local_queues& q, int&) {
         q.end_all_of(socket);
         return std::error_code();

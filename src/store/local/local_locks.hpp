@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "store/local/local_calls.hpp"
@@ -20,13 +21,16 @@ public:
     local_locks(const local_locks&) = delete;
     local_locks& operator=(const local_locks&) = delete;
 
-    // What a child must inherit to keep the lease alive until its last descendant is gone; -1 when
-    // the lease is not one of this store object. Closed on exec unless the caller changes that.
-    [[nodiscard]] int live_descriptor(std::string_view lease) const;
+    // What a child must inherit to keep the lease alive until its last descendant is gone. Closed
+    // on exec unless the caller changes that.
+    [[nodiscard]] int live_descriptor(std::string_view lease) const override;
+    void before_exit() noexcept override { worker_->before_exit(); }
+    bool is_gone() const noexcept override { return worker_->is_replaced(); }
 
     [[nodiscard]] const lock_traits& traits() const override { return local_queues::traits(); }
     [[nodiscard]] op open(std::chrono::seconds ttl, std::string_view label, deadline by,
                           completion<lease> done) override;
+    void expect(const claim& first) override { expected_ = first; }
     [[nodiscard]] op renew(std::string_view lease, deadline by,
                            completion<std::chrono::seconds> done) override;
     [[nodiscard]] op revoke(std::string_view lease, deadline by, completion<int> done) override;
@@ -50,7 +54,6 @@ public:
                           completion<std::optional<record>> done) override;
     [[nodiscard]] op list(std::string_view prefix, std::string_view from, std::size_t rows,
                           deadline by, completion<entries> done) override;
-    // Who evicts, and why, is for stores that keep an account of operators; this one does not.
     [[nodiscard]] op evict(const entry& seen, bool now, std::string_view who, std::string_view why,
                            deadline by, completion<int> done) override;
     [[nodiscard]] op observe(std::string_view name,
@@ -58,6 +61,28 @@ public:
     [[nodiscard]] op stop(deadline by, completion<int> done) override;
 
 private:
+    struct entered {
+        place at;
+        std::optional<grant> given;  // at once
+    };
+    // An expected claim, entered with the lease that is new.
+    struct entered_ahead {
+        claim what;
+        std::error_code error;
+        entered e;
+    };
+    struct opened {
+        lease made;
+        std::optional<entered_ahead> first;
+    };
+    // While the completion of the enter runs that was granted.
+    struct fresh_grant {
+        std::string lease;
+        claim_id id;
+        grant given;
+    };
+
+    [[nodiscard]] static std::error_code enter(local_queues& q, const claim& what, entered& e);
     template <class T, class F>
     op ask(local_job::kind needs, deadline by, completion<T> done, F request);
     op listen(local_lock_watch::kind k, std::string_view what, claim_id id, lock_listener l);
@@ -73,6 +98,12 @@ private:
     std::shared_ptr<lock_listeners> listeners_;
     std::shared_ptr<local_lock_watch> watch_;
     std::uint64_t next_listener_ = 1;
+    std::shared_ptr<std::optional<fresh_grant>> fresh_ =
+        std::make_shared<std::optional<fresh_grant>>();
+    std::optional<claim> expected_;  // by the next open
+    std::shared_ptr<std::optional<entered_ahead>> ahead_ =
+        std::make_shared<std::optional<entered_ahead>>();  // until it is entered
+    bool observed_ = false;                                // anything
 };
 
 }  // namespace trinco::detail

@@ -1,5 +1,6 @@
 #include "store/local/local_machine.hpp"
 
+#include <fcntl.h>
 #include <pwd.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -8,7 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <fstream>
 #include <iterator>
 #include <system_error>
 #include <utility>
@@ -21,16 +21,29 @@
 namespace trinco::detail {
 namespace {
 
+// Something ran out or broke, which says nothing about what was asked.
+bool is_shortage(int error) noexcept {
+    return error == EMFILE || error == ENFILE || error == ENOMEM || error == EIO;
+}
+
 namespace fs = std::filesystem;
 
 constexpr std::size_t id_max = 256;
 
 // The file's text without blanks and newlines at its end; empty when it cannot be read.
 std::string first_words(const fs::path& path) {
-    std::ifstream in(path, std::ios::binary);
+    // Without a stream, whose first use in a process takes longer than all the rest.
+    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (file < 0 && is_shortage(errno)) {
+        // Not the same as a file that is not there, which says something about the machine.
+        throw open_error(errc::unavailable, std::string(path) + " cannot be read: " +
+                                                std::generic_category().message(errno));
+    }
+    if (file < 0) return {};
     std::string text(id_max, '\0');
-    in.read(text.data(), static_cast<std::streamsize>(text.size()));
-    text.resize(static_cast<std::size_t>(std::max<std::streamsize>(in.gcount(), 0)));
+    const auto size = ::read(file, text.data(), text.size());
+    ::close(file);
+    text.resize(static_cast<std::size_t>(std::max<::ssize_t>(size, 0)));
     const auto end = text.find_last_not_of(" \t\r\n");
     text.resize(end == std::string::npos ? 0 : end + 1);
     return text;
@@ -41,10 +54,16 @@ fs::path home_of_user() {
     ::passwd entry{};
     ::passwd* found = nullptr;
     const int error = ::getpwuid_r(::geteuid(), &entry, space.data(), space.size(), &found);
-    if (error != 0 || found == nullptr || found->pw_dir == nullptr || found->pw_dir[0] != '/') {
-        throw open_error(errc::invalid, "the user " + std::to_string(::geteuid()) +
-                                            " has no home in the password database; name the file: "
-                                            "local:/path/to/file.db");
+    const std::string user = "the user " + std::to_string(::geteuid());
+    // Not that there is no such user, which some databases say by a number as well.
+    if (is_shortage(error)) {
+        throw open_error(errc::unavailable, "the home of " + user + " cannot be looked up: " +
+                                                std::generic_category().message(error));
+    }
+    if (found == nullptr || found->pw_dir == nullptr || found->pw_dir[0] != '/') {
+        throw open_error(
+            errc::unavailable,
+            user + " has no home in the password database; name the file: local:/path/to/file.db");
     }
     return found->pw_dir;
 }
@@ -88,11 +107,16 @@ local_settings local_settings_for(fs::path file) {
     return s;
 }
 
-fs::path default_local_file() {
+fs::path default_local_name() {
     const fs::path folder = ::geteuid() == 0 ? fs::path("/var/lib/trinco")
                                              : home_of_user() / ".local" / "state" / "trinco";
-    make_private_folder(folder);
     return folder / "local.db";
+}
+
+fs::path default_local_file() {
+    fs::path file = default_local_name();
+    make_private_folder(file.parent_path());
+    return file;
 }
 
 bool is_shared_file_system(long kind) noexcept {

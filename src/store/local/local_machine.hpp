@@ -31,8 +31,9 @@ struct local_settings {
 
 // The default: /var/lib/trinco/local.db for root, .local/state/trinco/local.db in the home that the
 // password database names for everybody else. Never from the environment, which a caller may have
-// changed (sudo, cron, a service manager) without meaning another store. Makes the folder. Throws
-// open_error.
+// changed (sudo, cron, a service manager) without meaning another store. Both throw open_error; the
+// second makes the folder.
+[[nodiscard]] std::filesystem::path default_local_name();
 [[nodiscard]] std::filesystem::path default_local_file();
 
 // By the kind of file system, as statfs names it. Everything on FUSE counts as shared: nothing

@@ -7,8 +7,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstring>
+#include <exception>
+#include <filesystem>
 #include <system_error>
 #include <utility>
 
@@ -31,7 +34,7 @@ const ::sockaddr* generic(const ::sockaddr_un& address) noexcept {
 
 }  // namespace
 
-local_mail::local_mail(const std::string& folder, std::string name, unsigned mode)
+local_mail::local_mail(const std::string& folder, std::string name, const local_rights& rights)
     : name_(std::move(name)) {
     const auto fail = [this](const char* what) {
         const int error = errno;
@@ -48,12 +51,17 @@ local_mail::local_mail(const std::string& folder, std::string name, unsigned mod
         errno = ENAMETOOLONG;
         fail("the name of a socket is too long");
     }
-    if (::bind(socket_, generic(address), sizeof address) != 0) fail("a socket cannot be bound");
-    if (::fchmodat(folder_, name_.c_str(), mode, 0) != 0) fail("a socket cannot be shared");
+    if (::bind(socket_, generic(address), sizeof address) != 0)
+        fail("a socket cannot be made in the folder of the file");
+    rights.give_to(folder_, name_);
+}
+
+void local_mail::remove() const noexcept {
+    ::unlinkat(folder_, name_.c_str(), 0);
 }
 
 local_mail::~local_mail() {
-    ::unlinkat(folder_, name_.c_str(), 0);
+    remove();
     ::close(socket_);
     ::close(folder_);
 }
@@ -76,6 +84,37 @@ bool local_mail::ring(const std::string& other) noexcept {
     const int error = errno;
     if (error == ECONNREFUSED) ::unlinkat(folder_, other.c_str(), 0);
     return error != ECONNREFUSED && error != ENOENT;
+}
+
+bool local_mail::is_dead(const std::string& other) const noexcept {
+    ::sockaddr_un address{};
+    if (!fill(address, folder_, other)) return false;
+    const int probe = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (probe < 0) return false;
+    const bool dead =
+        ::connect(probe, generic(address), sizeof address) != 0 && errno == ECONNREFUSED;
+    ::close(probe);
+    return dead;
+}
+
+std::vector<std::string> local_mail::remove_dead(std::string_view beginning) noexcept {
+    std::vector<std::string> removed;
+    namespace fs = std::filesystem;
+    try {
+        // One that is being bound at this moment looks like a dead one.
+        const auto before = fs::file_time_type::clock::now() - std::chrono::minutes(1);
+        for (const auto& one : fs::directory_iterator("/proc/self/fd/" + std::to_string(folder_))) {
+            const std::string name = one.path().filename().string();
+            if (!name.starts_with(beginning) || !one.is_socket()) continue;
+            if (one.last_write_time() < before && is_dead(name)) {
+                ::unlinkat(folder_, name.c_str(), 0);
+                removed.push_back(name);
+            }
+        }
+    } catch (const std::exception&) {
+        // Another was quicker, or this user may not; nothing depends on it.
+    }
+    return removed;
 }
 
 }  // namespace trinco::detail

@@ -7,14 +7,18 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/local/local_file.hpp"
 
 namespace trinco::detail {
 
 class local_mail {
 public:
-    // Binds the socket of this name in the folder; whoever may write to the database (`mode`, of
-    // its file) may ring. Throws std::system_error.
-    local_mail(const std::string& folder, std::string name, unsigned mode);
+    // Binds the socket of this name in the folder; whoever may write to the database may ring.
+    // Throws std::system_error.
+    local_mail(const std::string& folder, std::string name, const local_rights& rights);
     ~local_mail();
     local_mail(const local_mail&) = delete;
     local_mail& operator=(const local_mail&) = delete;
@@ -26,8 +30,15 @@ public:
     bool take_all() noexcept;
     // Never waits. False when nobody is bound to that name any more; its file is then removed.
     bool ring(const std::string& other) noexcept;
+    // Removes the socket's file; afterwards nobody can ring here. Any thread.
+    void remove() const noexcept;
+    // Removes what killed processes left in the folder: sockets whose name begins so, that were
+    // made more than a minute ago and that nobody is bound to. Their names.
+    std::vector<std::string> remove_dead(std::string_view beginning) noexcept;
 
 private:
+    [[nodiscard]] bool is_dead(const std::string& other) const noexcept;
+
     std::string name_;
     int folder_ = -1;
     int socket_ = -1;

@@ -57,36 +57,58 @@ local_answer<lease> local_queues::open(std::chrono::seconds ttl, std::string_vie
         return {errc::invalid, {}};
     }
     sweep();
-    {
-        query q(in_.db().prepared("SELECT count(*) FROM sessions"));
-        if (q.next() && q.number(0) >= max_sessions) return {errc::busy, {}};
-    }
+    if (!has_room_for_sessions()) return {errc::busy, {}};
     std::int64_t session = 0;
-    {
-        query q(in_.db().prepared("INSERT INTO sessions(label, ttl, ends, socket, pid, pid_space) "
-                                  "VALUES(?, ?, ?, ?, ?, ?) RETURNING id"),
-                label, std::int64_t{ttl.count()}, now_ + microseconds_of(ttl), self_.socket,
-                self_.pid, self_.pid_space);
-        while (q.next()) session = q.number(0);
+    owned_descriptor held;
+    // In a file that was restored, or made anew, numbers come again that somebody still holds.
+    while (held.get() < 0) {
+        if (session != 0) {
+            query(in_.db().prepared("DELETE FROM sessions WHERE id = ?"), session).run();
+        }
+        query(in_.db().prepared("INSERT INTO sessions(label, ttl, ends, socket, pid, pid_space) "
+                                "VALUES(?, ?, ?, ?, ?, ?)"),
+              label, std::int64_t{ttl.count()}, now_ + microseconds_of(ttl), self_.socket,
+              self_.pid, self_.pid_space)
+            .run();
+        session = in_.db().last_row();
+        held = lives_->hold(session);
     }
     // Held from before anybody can see the row; given up again if the commit fails.
-    after_.committed.emplace_back(
-        [lives = lives_, session, held = lives_->hold(session)]() mutable {
-            lives->keep(session, std::move(held));
-        });
+    after_.committed.emplace_back([lives = lives_, session, held = std::move(held)]() mutable {
+        lives->keep(session, std::move(held));
+    });
     return {{}, {lease_of(session), ttl}};
+}
+
+// The dead are in nobody's way and mostly not looked for, until there are so many of them.
+bool local_queues::has_room_for_sessions() {
+    const auto count = [this] {
+        query q(in_.db().prepared("SELECT count(*) FROM sessions"));
+        return q.next() ? q.number(0) : 0;
+    };
+    if (count() < max_sessions) return true;
+    std::set<std::int64_t> all;
+    {
+        query q(in_.db().prepared("SELECT id FROM sessions"));
+        while (q.next()) all.insert(q.number(0));
+    }
+    reap(all);
+    return count() < max_sessions;
 }
 
 local_answer<std::chrono::seconds> local_queues::renew(std::string_view lease) {
     sweep();
     const auto session = session_of(lease);
-    query q(in_.db().prepared(
-                "UPDATE sessions SET ends = ? + ttl * 1000000 WHERE id = ? RETURNING ttl"),
-            now_, session);
-    std::int64_t ttl = 0;
-    while (q.next()) ttl = q.number(0);
-    if (ttl == 0) return {errc::lost, {}};
-    return {{}, std::chrono::seconds(ttl)};
+    std::chrono::seconds ttl{0};
+    {
+        query q(in_.db().prepared("SELECT ttl FROM sessions WHERE id = ?"), session);
+        if (!q.next()) return {errc::lost, {}};
+        ttl = std::chrono::seconds(q.number(0));
+    }
+    query(in_.db().prepared("UPDATE sessions SET ends = ? WHERE id = ?"),
+          now_ + microseconds_of(ttl), session)
+        .run();
+    return {{}, ttl};
 }
 
 void local_queues::revoke(std::string_view lease) {
@@ -157,17 +179,41 @@ void local_queues::remove_session(std::int64_t session, names& queues) {
 }
 
 void local_queues::delete_claim(std::int64_t claim, names& queues) {
+    names left;
     {
-        query q(in_.db().prepared("DELETE FROM entries WHERE claim = ? RETURNING name"), claim);
-        while (q.next()) queues.insert(q.text(0));
+        query q(in_.db().prepared("SELECT name FROM entries WHERE claim = ?"), claim);
+        while (q.next()) left.insert(q.text(0));
     }
+    after_.claims.insert(claim);
+    for (const auto& name : left) ring_who_waits_behind(name, claim);
+    queues.merge(left);
+    query(in_.db().prepared("DELETE FROM entries WHERE claim = ?"), claim).run();
     query(in_.db().prepared("DELETE FROM claims WHERE id = ?"), claim).run();
 }
 
 void local_queues::ring_session(std::int64_t session) {
     after_.look = true;
+    if (lives_->descriptor_of(session) >= 0) return;  // of this process, which looks
     query q(in_.db().prepared("SELECT socket FROM sessions WHERE id = ?"), session);
     while (q.next()) after_.rings.insert(q.text(0));
+}
+
+// He has somebody else in front of him now, after whom he has to look.
+void local_queues::ring_who_waits_behind(std::string_view name, std::int64_t claim) {
+    after_.look = true;
+    std::int64_t next = 0;
+    {
+        query q(in_.db().prepared("SELECT claim FROM entries WHERE name = ? AND claim > ? "
+                                  "AND turn = 0 ORDER BY claim LIMIT 1"),
+                name, claim);
+        if (!q.next()) return;
+        next = q.number(0);
+    }
+    query q(in_.db().prepared("SELECT s.socket FROM claims c JOIN sessions s ON s.id = c.session "
+                              "WHERE c.id = ?"),
+            next);
+    while (q.next()) after_.rings.insert(q.text(0));
+    after_.claims.insert(next);
 }
 
 void local_queues::ring_observers(std::string_view name) {
@@ -208,11 +254,13 @@ bool local_queues::advance(const std::string& name, names& granted) {
     struct next {
         std::int64_t claim;
         std::int64_t session;
+        std::int64_t missing;
     };
     std::vector<next> turns;
+    bool others_wait = false;
     {
-        query q(in_.db().prepared("SELECT e.claim, c.session, e.kind, e.n, e.turn FROM entries e "
-                                  "JOIN claims c ON c.id = e.claim WHERE e.name = ? "
+        query q(in_.db().prepared("SELECT e.claim, c.session, e.kind, e.n, e.turn, c.missing FROM "
+                                  "entries e JOIN claims c ON c.id = e.claim WHERE e.name = ? "
                                   "ORDER BY e.claim"),
                 name);
         turn_rule rule;
@@ -221,35 +269,47 @@ bool local_queues::advance(const std::string& name, names& granted) {
             const seat asks{static_cast<claim_kind>(q.number(2)),
                             static_cast<std::uint32_t>(q.number(3))};
             if (q.number(4) == 0 && rule.has_turn(asks)) {
-                turns.push_back({q.number(0), q.number(1)});
+                turns.push_back({q.number(0), q.number(1), q.number(5) - 1});
+            } else {
+                others_wait = !turns.empty();
             }
             rule.pass(asks);
         }
+        others_wait = others_wait || (rule.closed() && q.next());
     }
     for (const auto& one : turns) {
         query(in_.db().prepared("UPDATE entries SET turn = 1 WHERE name = ? AND claim = ?"), name,
               one.claim)
             .run();
-        std::int64_t missing = 1;
-        {
-            query q(in_.db().prepared("UPDATE claims SET missing = missing - 1 WHERE id = ? "
-                                      "RETURNING missing"),
-                    one.claim);
-            while (q.next()) missing = q.number(0);
-        }
-        if (missing == 0) give(one.claim, one.session, granted);
+        query(in_.db().prepared("UPDATE claims SET missing = ?, granted = ? WHERE id = ?"),
+              one.missing, now_, one.claim)
+            .run();
+        if (one.missing == 0) give(one.claim, one.session, granted);
     }
+    if (others_wait && !turns.empty()) ring_next(name, turns.back().claim, turns.back().session);
     return false;
+}
+
+// Who is first in line now looks after the holder more closely when no pidfd tells him of its end.
+void local_queues::ring_next(std::string_view name, std::int64_t claim, std::int64_t session) {
+    query q(in_.db().prepared("SELECT s.socket FROM entries e JOIN claims c ON c.id = e.claim JOIN "
+                              "sessions s ON s.id = c.session WHERE e.name = ? AND e.claim > ? AND "
+                              "s.pid_space <> (SELECT pid_space FROM sessions WHERE id = ?) ORDER "
+                              "BY e.claim LIMIT 1"),
+            name, claim, session);
+    while (q.next()) after_.rings.insert(q.text(0));
 }
 
 // A token of its own for each grant: a waiter that is granted by another's release must stand
 // above whatever was granted since it entered.
 void local_queues::give(std::int64_t claim, std::int64_t session, names& granted) {
     std::uint64_t number = 0;
+    query(in_.db().prepared("UPDATE machine SET granted = granted + 1")).run();
     {
-        query q(in_.db().prepared("UPDATE machine SET granted = granted + 1 RETURNING granted"));
-        while (q.next()) number = static_cast<std::uint64_t>(q.number(0));
+        query q(in_.db().prepared("SELECT granted FROM machine"));
+        if (q.next()) number = static_cast<std::uint64_t>(q.number(0));
     }
+    after_.claims.insert(claim);
     const std::uint64_t token = (in_.epoch() << 32U) + number;
     query(in_.db().prepared("UPDATE entries SET token = ? WHERE claim = ? AND kind = 0"), token,
           claim)
@@ -319,7 +379,7 @@ local_answer<place> local_queues::enter(const claim& what) {
     // Holders that died without anybody waiting for them.
     std::set<std::int64_t> dead;
     for (const auto& p : what.parts) {
-        query q(in_.db().prepared("SELECT DISTINCT c.session FROM entries e JOIN claims c ON "
+        query q(in_.db().prepared("SELECT c.session FROM entries e JOIN claims c ON "
                                   "c.id = e.claim WHERE e.name = ? AND e.turn = 1"),
                 p.name);
         while (q.next()) {
@@ -336,14 +396,11 @@ local_answer<place> local_queues::enter(const claim& what) {
 }
 
 void local_queues::insert(const claim& what, std::int64_t session) {
-    std::int64_t id = 0;
-    {
-        query q(in_.db().prepared("INSERT INTO claims(session, claim, info, since, missing) "
-                                  "VALUES(?, ?, ?, ?, ?) RETURNING id"),
-                session, stored(what.id), what.info, now_,
-                static_cast<std::int64_t>(what.parts.size()));
-        while (q.next()) id = q.number(0);
-    }
+    query(in_.db().prepared("INSERT INTO claims(session, claim, info, since, missing) "
+                            "VALUES(?, ?, ?, ?, ?)"),
+          session, stored(what.id), what.info, now_, static_cast<std::int64_t>(what.parts.size()))
+        .run();
+    const std::int64_t id = in_.db().last_row();
     names queues;
     for (std::size_t i = 0; i < what.parts.size(); ++i) {
         const part& p = what.parts[i];
@@ -409,7 +466,8 @@ void local_queues::leave(std::string_view lease, claim_id id) {
     settle(std::move(queues));
 }
 
-std::error_code local_queues::evict(const entry& seen, bool now) {
+std::error_code local_queues::evict(const entry& seen, bool now, const eviction& by) {
+    if (!by.is_sound()) return errc::invalid;
     sweep();
     // The lease, the claim's number, the row's.
     const std::string_view handle = seen.handle;
@@ -423,8 +481,12 @@ std::error_code local_queues::evict(const entry& seen, bool now) {
     if (!c) return errc::lost;
     if (std::to_string(c->id) != handle.substr(second + 1)) return errc::conflict;
     ring_session(c->session);
+    after_.claims.insert(c->id);
     if (!now) {
-        query(in_.db().prepared("UPDATE claims SET evicted = 1 WHERE id = ?"), c->id).run();
+        query(in_.db().prepared("UPDATE claims SET evicted = 1, evictor = ?, reason = ? "
+                                "WHERE id = ?"),
+              by.who, by.why, c->id)
+            .run();
         return {};
     }
     names queues;

@@ -59,7 +59,7 @@ public:
     [[nodiscard]] std::error_code publish(std::string_view lease, claim_id id,
                                           std::string_view info);
     void leave(std::string_view lease, claim_id id);
-    [[nodiscard]] std::error_code evict(const entry& seen, bool now);
+    [[nodiscard]] std::error_code evict(const entry& seen, bool now, const eviction& by);
 
     [[nodiscard]] local_answer<std::uint64_t> write(std::string_view lease,
                                                     std::optional<claim_id> guard,
@@ -91,9 +91,10 @@ public:
         std::int64_t ends = 0;
         std::int64_t pid = 0;
         bool same_pid_space = false;
+        bool has_turn = false;
     };
     // The sessions whose end concerns a waiting claim: before each part that has no turn yet the
-    // entry just ahead and, for a permit, those that hold.
+    // entry just ahead and, for a permit that is the first in line, those that hold.
     [[nodiscard]] std::vector<party> ahead_of(std::int64_t claim);
     // Who holds a name, with the row's number; nothing when nobody does.
     [[nodiscard]] std::optional<std::pair<std::int64_t, entry>> holder_of(std::string_view name);
@@ -115,6 +116,8 @@ private:
     [[nodiscard]] bool advance(const std::string& name, names& granted);
     void give(std::int64_t claim, std::int64_t session, names& granted);
     void ring_session(std::int64_t session);
+    void ring_next(std::string_view name, std::int64_t claim, std::int64_t session);
+    void ring_who_waits_behind(std::string_view name, std::int64_t claim);
     void ring_observers(std::string_view name);
     [[nodiscard]] std::error_code check(const claim& what);
     [[nodiscard]] bool fits_only_if_free(const claim& what);
@@ -122,6 +125,7 @@ private:
     [[nodiscard]] std::string lease_of(std::int64_t session) const;
     [[nodiscard]] bool is_current(std::int64_t session);
     [[nodiscard]] bool has_room_for_claims();
+    [[nodiscard]] bool has_room_for_sessions();
     [[nodiscard]] std::int64_t revision_of(std::string_view key);
     [[nodiscard]] entry entry_from(query& row) const;
 

@@ -5,7 +5,8 @@
 //   peers     sockets of those who want to hear of changes of breakers
 //   sessions  leases of locks. `ends` is when one has run out; that its process is gone shows in
 //             <file>-live (local_lives.hpp)
-//   claims    in the order of entering, over all queues. `missing` parts do not have their turn
+//   claims    in the order of entering, over all queues. `missing` parts do not have their turn;
+//             `granted` is when the last of them got it, `evicted` whether an operator asks for it
 //   entries   a row for each part of a claim: the queue of a name is its entries by claim
 //   observers sockets of those who want to hear who holds a name
 //   keys      records; `expires` 0: never
@@ -35,7 +36,8 @@ CREATE INDEX sessions_ends ON sessions(ends);
 CREATE TABLE claims(
   id INTEGER PRIMARY KEY AUTOINCREMENT, session INTEGER NOT NULL, claim INTEGER NOT NULL,
   info TEXT NOT NULL, since INTEGER NOT NULL, missing INTEGER NOT NULL,
-  evicted INTEGER NOT NULL DEFAULT 0, UNIQUE(session, claim));
+  granted INTEGER NOT NULL DEFAULT 0, evicted INTEGER NOT NULL DEFAULT 0,
+  evictor TEXT NOT NULL DEFAULT '', reason TEXT NOT NULL DEFAULT '', UNIQUE(session, claim));
 CREATE TABLE entries(
   name TEXT NOT NULL, claim INTEGER NOT NULL, part INTEGER NOT NULL, kind INTEGER NOT NULL,
   n INTEGER NOT NULL, turn INTEGER NOT NULL DEFAULT 0, token INTEGER NOT NULL DEFAULT 0,

@@ -10,12 +10,14 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <condition_variable>
 #include <cstdio>
 #include <deque>
 #include <exception>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -30,8 +32,14 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t jobs_of_a_transaction = 64;
-constexpr auto retry_after_trouble = 1s;
+constexpr auto retry_after_trouble = 200ms;
+// Under so many calls that they never cease, watchers still get their turn.
+constexpr auto listen_every = 10ms;
 constexpr auto end_patience = 300ms;
+
+std::string socket_beginning(const std::filesystem::path& file) {
+    return file.filename().string() + "-s";
+}
 
 std::string socket_name(const std::filesystem::path& file) {
     std::uint64_t random = 0;
@@ -39,8 +47,8 @@ std::string socket_name(const std::filesystem::path& file) {
         throw std::system_error(errno, std::generic_category(), "no random numbers");
     }
     std::array<char, 24> hex{};
-    std::snprintf(hex.data(), hex.size(), "-s%016llx", static_cast<unsigned long long>(random));
-    return file.filename().string() + hex.data();
+    std::snprintf(hex.data(), hex.size(), "%016llx", static_cast<unsigned long long>(random));
+    return socket_beginning(file) + hex.data();
 }
 
 int open_event() {
@@ -67,7 +75,8 @@ private:
 // What went wrong while `committing` or before.
 std::error_code reason_of(const std::exception& e, bool committing) {
     if (const auto* s = dynamic_cast<const sqlite_error*>(&e)) {
-        const bool written = committing && (s->code() & 0xff) == SQLITE_IOERR;
+        const bool written =
+            committing && (s->code() & 0xff) == SQLITE_IOERR && s->code() != SQLITE_IOERR_WRITE;
         return written ? make_error_code(errc::unknown_outcome) : s->as_error();
     }
     return errc::unavailable;
@@ -80,10 +89,9 @@ struct local_worker::core {
         : file(std::in_place, std::move(settings), shown),
           event(open_event()),
           mail(std::in_place, file->path().parent_path().string(), socket_name(file->path()),
-               file->mode()),
+               file->rights()),
           socket(mail->name()),
           path(file->path().string()),
-          mode(file->mode()),
           epoch(file->epoch()),
           changes_at_open(file->changes_at_open()) {}
 
@@ -98,9 +106,10 @@ struct local_worker::core {
     void apply(const jobs& batch, local_round& after, bool& committing);
     void forget_gone();
     void find_peers(local_round& after);
-    void ring(const local_round& after);
-    void look() noexcept;
-    void wait();
+    void ring(const local_round& after) noexcept;
+    void look(const local_round* after) noexcept;
+    void listen(bool may_wait);
+    void have_trouble() noexcept;
     void say_goodbye() noexcept;
     void poke() const noexcept;
     [[nodiscard]] std::vector<std::shared_ptr<local_watcher>> watching();
@@ -111,11 +120,15 @@ struct local_worker::core {
     std::optional<local_mail> mail;
     const std::string socket;
     const std::string path;
-    const unsigned mode;
     const std::uint64_t epoch;
     const std::int64_t changes_at_open;
     std::vector<std::string> gone;  // peers that do not answer any more
+    bool among_peers = false;
+    // Until then nothing is a reason to look: what was found could not be changed.
     boot_clock::time_point trouble_until = boot_clock::time_point::min();
+    boot_clock::time_point listened = boot_clock::time_point::min();
+    bool complained = false;
+    std::atomic<bool> replaced = false;
 
     std::mutex m;
     std::condition_variable over;
@@ -143,8 +156,7 @@ std::vector<std::shared_ptr<local_watcher>> local_worker::core::watching() {
 
 bool local_worker::core::has_work(bool& writes) {
     const std::lock_guard hold(m);
-    writes = std::any_of(queue.begin(), queue.end(),
-                         [](const auto& job) { return job->needs() != local_job::kind::read; });
+    writes = std::any_of(queue.begin(), queue.end(), [](const auto& job) { return job->writes(); });
     return !queue.empty();
 }
 
@@ -154,7 +166,7 @@ local_worker::core::jobs local_worker::core::take(bool may_write) {
     const std::lock_guard hold(m);
     while (!queue.empty() && batch.size() < jobs_of_a_transaction) {
         auto& next = queue.front();
-        if (!may_write && next->needs() != local_job::kind::read) break;
+        if (!may_write && next->writes()) break;
         if (next->begin()) batch.push_back(std::move(next));
         queue.pop_front();
     }
@@ -168,32 +180,45 @@ bool local_worker::core::turn() {
             const std::lock_guard hold(m);
             if (ending) return false;
         }
-        wait();
+        file->db().checkpoint_if_long(true);
+        listen(true);
         return true;
     }
+    if (boot_clock::now() >= listened + listen_every) listen(false);
     local_round after;
     std::error_code error;
+    jobs batch;
     {
         const gate_hold gate(*file, writes);
-        const jobs batch = take(writes);
+        batch = take(writes);
         if (batch.empty()) return true;
         error = carry_out(batch, after);
     }
-    if (error) return true;
-    ring(after);
-    if (after.look || after.ring_peers) look();
-    file->db().checkpoint_if_long();
+    // Others are told first: who is answered may be a program that ends at once.
+    if (!error) ring(after);
+    for (const auto& job : batch) job->finish(error);
+    if (error) {
+        have_trouble();
+        return true;
+    }
+    if (after.look || after.ring_peers) look(&after);
+    file->db().checkpoint_if_long(false);
     return true;
 }
 
 void local_worker::core::run() noexcept {
     ::pthread_setname_np(::pthread_self(), "trinco-local");
+    // Now and then: one in sixteen, by its random name.
+    if (socket.ends_with('0')) gone = mail->remove_dead(socket_beginning(path));
     for (bool go_on = true; go_on;) {
         try {
             go_on = turn();
         } catch (const std::exception& e) {
-            std::fprintf(stderr, "trinco: the thread of a local store goes on after: %s\n",
-                         e.what());
+            if (!std::exchange(complained, true)) {
+                std::fprintf(stderr, "trinco: the thread of a local store goes on after: %s\n",
+                             e.what());
+            }
+            ::poll(nullptr, 0, static_cast<int>(retry_after_trouble / 1ms));
         }
     }
     say_goodbye();
@@ -209,33 +234,31 @@ std::error_code local_worker::core::carry_out(const jobs& batch, local_round& af
         apply(batch, after, committing);
     } catch (const std::exception& e) {
         error = reason_of(e, committing);
+        replaced = !file->is_in_place();
         file->roll_back();
     }
     // Before anybody is answered: what he asks next is to find it done.
     if (!error) {
         for (auto& f : after.committed) f();
     }
-    for (const auto& job : batch) job->finish(error);
     return error;
 }
 
 void local_worker::core::apply(const jobs& batch, local_round& after, bool& committing) {
     using kind = local_job::kind;
-    const auto needs = [&](kind k) {
-        return std::any_of(batch.begin(), batch.end(),
-                           [k](const auto& job) { return job->needs() == k; });
-    };
-    const bool durable = needs(kind::durable);
-    if (durable || needs(kind::write)) {
-        file->begin(durable);
+    auto needs = kind::nothing;
+    for (const auto& job : batch) needs = std::max(needs, job->needs());
+    if (needs >= kind::write) {
+        file->begin(needs == kind::durable);
         forget_gone();
-    } else {
+    } else if (needs == kind::read) {
         file->begin_reading();
     }
     for (const auto& job : batch) job->run(*file, after);
     if (after.ring_peers) find_peers(after);
+    among_peers = among_peers || after.joins_peers;
     committing = true;
-    file->commit();
+    if (needs != kind::nothing) file->commit();
 }
 
 void local_worker::core::forget_gone() {
@@ -251,61 +274,76 @@ void local_worker::core::find_peers(local_round& after) {
     while (q.next()) after.rings.insert(q.text(0));
 }
 
-void local_worker::core::ring(const local_round& after) {
+void local_worker::core::ring(const local_round& after) noexcept {
     for (const auto& name : after.rings) {
-        if (name != mail->name() && !mail->ring(name)) gone.push_back(name);
+        if (name == mail->name() || mail->ring(name)) continue;
+        try {
+            gone.push_back(name);
+        } catch (const std::bad_alloc&) {
+            // Then it is found gone another time.
+        }
     }
 }
 
-void local_worker::core::look() noexcept {
+void local_worker::core::look(const local_round* after) noexcept {
     for (const auto& w : watching()) {
         try {
-            if (auto job = w->look(*file)) {
+            if (auto job = w->look(*file, after)) {
                 const std::lock_guard hold(m);
                 queue.push_front(std::move(job));
             }
         } catch (const std::exception&) {
             // Trouble with the file shows in the answers to calls; here it is tried again.
-            trouble_until = boot_clock::now() + retry_after_trouble;
+            have_trouble();
         }
     }
 }
 
-void local_worker::core::wait() {
-    std::vector<::pollfd> fds{{event.get(), POLLIN, 0}, {mail->descriptor(), POLLIN, 0}};
+// Calls that fail go on being carried out meanwhile, and do not put it off.
+void local_worker::core::have_trouble() noexcept {
+    const auto now = boot_clock::now();
+    if (trouble_until <= now) trouble_until = now + retry_after_trouble;
+}
+
+void local_worker::core::listen(bool may_wait) {
+    const auto now = boot_clock::now();
+    const bool in_trouble = now < trouble_until;
+    listened = now;
+    std::vector<::pollfd> fds{{event.get(), POLLIN, 0}};
     auto next = boot_clock::time_point::max();
+    if (!in_trouble) fds.push_back({mail->descriptor(), POLLIN, 0});
     for (const auto& w : watching()) {
         next = std::min(next, w->next_look());
-        w->add_descriptors(fds);
+        if (!in_trouble) w->add_descriptors(fds);
     }
-    next = std::max(next, trouble_until);
-    const auto now = boot_clock::now();
+    if (in_trouble) next = trouble_until;
+    const bool for_ever = may_wait && next == boot_clock::time_point::max();
     ::timespec left{};
-    if (next != boot_clock::time_point::max()) {
+    if (may_wait && !for_ever) {
         const auto d = std::max(next - now, boot_clock::duration(0));
         left.tv_sec = std::chrono::duration_cast<std::chrono::seconds>(d).count();
         left.tv_nsec = (d % 1s).count();
     }
-    const bool bounded = next != boot_clock::time_point::max();
-    ::ppoll(fds.data(), fds.size(), bounded ? &left : nullptr, nullptr);
+    ::ppoll(fds.data(), fds.size(), for_ever ? nullptr : &left, nullptr);
     std::uint64_t poked = 0;
     static_cast<void>(::read(event.get(), &poked, sizeof poked));
-    const bool rung = mail->take_all();
     const bool ready =
-        std::any_of(fds.begin() + 2, fds.end(), [](const ::pollfd& p) { return p.revents != 0; });
-    const bool due = bounded && boot_clock::now() >= next;
-    if (rung || ready || due) look();
+        std::any_of(fds.begin() + 1, fds.end(), [](const ::pollfd& p) { return p.revents != 0; });
+    if (ready) mail->take_all();
+    if (ready || boot_clock::now() >= next) look(nullptr);
 }
 
 void local_worker::core::say_goodbye() noexcept {
-    try {
-        // Only a row that says nothing: whoever rings at it removes it.
-        const gate_hold gate(*file, true);
-        file->begin(false);
-        query(file->db().prepared("DELETE FROM peers WHERE socket = ?"), mail->name()).run();
-        file->commit();
-    } catch (const std::exception&) {
-        file->roll_back();
+    // Only a row that says nothing: whoever rings at it removes it.
+    if (among_peers) {
+        try {
+            const gate_hold gate(*file, true);
+            file->begin(false);
+            query(file->db().prepared("DELETE FROM peers WHERE socket = ?"), mail->name()).run();
+            file->commit();
+        } catch (const std::exception&) {
+            file->roll_back();
+        }
     }
     mail.reset();
     file.reset();
@@ -328,6 +366,14 @@ local_worker::local_worker(local_settings settings, const std::string& shown) tr
     if (error) throw std::system_error(error, "no thread can be started");
 } catch (const open_error&) {
     throw;
+} catch (const std::system_error& e) {
+    const bool denied = e.code() == std::errc::permission_denied ||
+                        e.code() == std::errc::operation_not_permitted ||
+                        e.code() == std::errc::read_only_file_system;
+    throw open_error(
+        denied ? errc::denied : errc::unavailable,
+        "the store " + detail::quoted(shown, 256) + " was not opened: " + e.what() +
+            (denied ? "; whoever uses a store must be allowed to write to the folder" : ""));
 } catch (const std::exception& e) {
     throw open_error(errc::unavailable,
                      "the store " + detail::quoted(shown, 256) + " was not opened: " + e.what());
@@ -348,6 +394,10 @@ void local_worker::submit(std::shared_ptr<local_job> job) {
     core_->poke();
 }
 
+void local_worker::before_exit() noexcept {
+    core_->mail->remove();
+}
+
 void local_worker::attach(std::weak_ptr<local_watcher> watcher) {
     {
         const std::lock_guard hold(core_->m);
@@ -364,12 +414,12 @@ const std::string& local_worker::file() const noexcept {
     return core_->path;
 }
 
-unsigned local_worker::mode() const noexcept {
-    return core_->mode;
-}
-
 std::uint64_t local_worker::epoch() const noexcept {
     return core_->epoch;
+}
+
+bool local_worker::is_replaced() const noexcept {
+    return core_->replaced;
 }
 
 std::int64_t local_worker::changes_at_open() const noexcept {

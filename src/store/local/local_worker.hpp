@@ -33,21 +33,25 @@ namespace trinco::detail {
 
 // What a transaction's jobs want to happen after its commit.
 struct local_round {
-    std::set<std::string> rings;  // sockets of other processes
-    bool ring_peers = false;      // everybody in `peers`
-    bool look = false;            // the watchers of this process
+    std::set<std::string> rings;    // sockets of other processes
+    bool ring_peers = false;        // everybody in `peers`
+    bool joins_peers = false;       // this process is in there from now on
+    bool look = false;              // the watchers of this process
+    std::set<std::int64_t> claims;  // that were changed, or have somebody else in front of them
     std::vector<unique_function<void()>> committed;
 };
 
 class local_job {
 public:
-    enum class kind : std::uint8_t { read, write, durable };
+    // What it needs of the file: nothing, or a transaction that reads, writes, or is durable.
+    enum class kind : std::uint8_t { nothing, read, write, durable };
 
     explicit local_job(kind k) noexcept : kind_(k) {}
     virtual ~local_job() = default;
     [[nodiscard]] kind needs() const noexcept { return kind_; }
+    [[nodiscard]] bool writes() const noexcept { return kind_ >= kind::write; }
 
-    // On the worker's thread, inside the transaction. May throw.
+    // On the worker's thread, inside the transaction if it needs one. May throw.
     virtual void run(local_file& in, local_round& after) = 0;
     // On the worker's thread, after the commit, or with the reason why nothing (or, for
     // unknown_outcome, perhaps nothing) was applied.
@@ -73,8 +77,10 @@ class local_watcher {
 public:
     virtual ~local_watcher() = default;
     // Answers what is to be done in a transaction, or nothing. May throw sqlite_error; then it is
-    // asked again a second later.
-    [[nodiscard]] virtual std::shared_ptr<local_job> look(local_file& at) = 0;
+    // asked again a moment later. `after`: the transaction of this process that is the only reason
+    // to look; null: there may be any.
+    [[nodiscard]] virtual std::shared_ptr<local_job> look(local_file& at,
+                                                          const local_round* after) = 0;
     // When to look at the latest.
     [[nodiscard]] virtual boot_clock::time_point next_look() = 0;
     // Descriptors whose readiness is a reason to look.
@@ -93,12 +99,15 @@ public:
     // Any thread.
     void submit(std::shared_ptr<local_job> job);
     void attach(std::weak_ptr<local_watcher> watcher);
+    // lock_store::before_exit: removes the socket's file.
+    void before_exit() noexcept;
     // The name of this process's socket, at which others ring.
     [[nodiscard]] const std::string& socket() const noexcept;
-    // The file's path, its mode, and the epoch of this life of the machine.
+    // The file's path, and the epoch of this life of the machine.
     [[nodiscard]] const std::string& file() const noexcept;
-    [[nodiscard]] unsigned mode() const noexcept;
     [[nodiscard]] std::uint64_t epoch() const noexcept;
+    // The last transaction that failed did so because the file was removed or replaced. Any thread.
+    [[nodiscard]] bool is_replaced() const noexcept;
     // local_file::changes_at_open.
     [[nodiscard]] std::int64_t changes_at_open() const noexcept;
 

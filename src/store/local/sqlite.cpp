@@ -12,18 +12,35 @@ namespace {
 constexpr int busy_wait_ms = 1'000;
 // 16 MiB: so long that hardly one call in a hundred meets it, and read back in a moment.
 constexpr int long_log = 4'000;
+// By who has just opened the file: whoever opens it alone reads the whole log first, 2 us a page,
+// and a command that takes a lock for a moment does so each time.
+constexpr int long_for_openers = 100;
 // And so many more when a reader kept the log from being begun anew.
 constexpr int longer_by = 1'000;
 
+// "disk I/O error: File too large": what SQLite says, and what the system had said to it.
+std::string sentence(sqlite3* db, int code) {
+    std::string text = sqlite3_errmsg(db);
+    const int primary = code & 0xff;
+    const int system = sqlite3_system_errno(db);
+    if (system != 0 && (primary == SQLITE_IOERR || primary == SQLITE_CANTOPEN)) {
+        text += ": " + std::generic_category().message(system);
+    }
+    return text;
+}
+
 [[noreturn]] void fail(sqlite3* db, int result) {
-    const int code = db != nullptr ? sqlite3_extended_errcode(db) : result;
-    throw sqlite_error(code, db != nullptr ? sqlite3_errmsg(db) : sqlite3_errstr(result));
+    if (db == nullptr) throw sqlite_error(result, sqlite3_errstr(result));
+    const int code = sqlite3_extended_errcode(db);
+    throw sqlite_error(code, sentence(db, code), sqlite3_system_errno(db));
 }
 
 }  // namespace
 
-sqlite_error::sqlite_error(int extended, const std::string& text)
-    : std::runtime_error(text + " (SQLite " + std::to_string(extended) + ")"), code_(extended) {}
+sqlite_error::sqlite_error(int extended, const std::string& text, int system)
+    : std::runtime_error(text + " (SQLite " + std::to_string(extended) + ")"),
+      code_(extended),
+      system_(system) {}
 
 bool sqlite_error::is_busy() const noexcept {
     const int primary = code_ & 0xff;
@@ -31,6 +48,8 @@ bool sqlite_error::is_busy() const noexcept {
 }
 
 std::error_code sqlite_error::as_error() const noexcept {
+    // A limit of file sizes, a quota; the mark of a commit is what a log ends with.
+    if (code_ == SQLITE_IOERR_WRITE) return errc::busy;
     switch (code_ & 0xff) {
         case SQLITE_READONLY:
         case SQLITE_PERM:
@@ -47,12 +66,13 @@ sqlite_database::sqlite_database(const std::string& file) {
     const int result = sqlite3_open_v2(file.c_str(), &handle_, flags, nullptr);
     if (result != SQLITE_OK) {
         const sqlite_error error(
-            result, handle_ != nullptr ? sqlite3_errmsg(handle_) : sqlite3_errstr(result));
+            result, handle_ != nullptr ? sentence(handle_, result) : sqlite3_errstr(result),
+            handle_ != nullptr ? sqlite3_system_errno(handle_) : 0);
         sqlite3_close_v2(handle_);
         throw error;
     }
     sqlite3_busy_timeout(handle_, busy_wait_ms);
-    checkpoint_from_ = long_log;
+    checkpoint_from_ = long_for_openers;
     sqlite3_wal_hook(handle_, &sqlite_database::committed, this);  // instead of SQLite's own
     sqlite3_db_config(handle_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
     sqlite3_db_config(handle_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
@@ -80,10 +100,13 @@ int sqlite_database::committed(void* self, sqlite3*, const char*, int pages) noe
     return SQLITE_OK;
 }
 
-void sqlite_database::checkpoint_if_long() {
-    if (log_pages_ < long_log) checkpoint_from_ = long_log;
-    if (log_pages_ < checkpoint_from_) return;
-    checkpoint_from_ = log_pages_ + longer_by;
+void sqlite_database::checkpoint_if_long(bool idle) {
+    if (log_pages_ == 0) return;                 // no commit yet
+    if (!idle && log_pages_ < long_log) return;  // somebody waits, and it can
+    const bool is_long = log_pages_ >= checkpoint_from_;
+    if (!is_long || log_pages_ < long_log) checkpoint_from_ = long_log;
+    if (!is_long) return;
+    if (log_pages_ >= long_log) checkpoint_from_ = log_pages_ + longer_by;
     // What it could not do is done at the next one, and errors show in the next commit.
     sqlite3_wal_checkpoint_v2(handle_, nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
 }
@@ -98,8 +121,16 @@ bool sqlite_database::in_transaction() const noexcept {
     return sqlite3_get_autocommit(handle_) == 0;
 }
 
+bool sqlite_database::is_read_only() const noexcept {
+    return sqlite3_db_readonly(handle_, "main") == 1;
+}
+
 int sqlite_database::changes() const noexcept {
     return sqlite3_changes(handle_);
+}
+
+std::int64_t sqlite_database::last_row() const noexcept {
+    return sqlite3_last_insert_rowid(handle_);
 }
 
 statement::statement(sqlite_database& db, std::string_view sql) {

@@ -20,15 +20,18 @@ namespace trinco::detail {
 
 class sqlite_error : public std::runtime_error {
 public:
-    // `extended` is SQLite's extended result code; the text says what SQLite says.
-    sqlite_error(int extended, const std::string& text);
+    // `extended` is SQLite's extended result code; the text says what SQLite says. `system`: the
+    // errno behind it, if any.
+    sqlite_error(int extended, const std::string& text, int system = 0);
     [[nodiscard]] int code() const noexcept { return code_; }
+    [[nodiscard]] int system() const noexcept { return system_; }
     [[nodiscard]] bool is_busy() const noexcept;
     // As an answer to a caller: nothing was applied, and why not.
     [[nodiscard]] std::error_code as_error() const noexcept;
 
 private:
     int code_;
+    int system_;
 };
 
 class statement;
@@ -49,14 +52,21 @@ public:
     [[nodiscard]] statement& prepared(std::string_view sql);
     // Whether a transaction is open: an error may have ended it.
     [[nodiscard]] bool in_transaction() const noexcept;
+    // Whether this user may only read the file. SQLite opens it all the same, and begins what was
+    // to be written as if it were reading.
+    [[nodiscard]] bool is_read_only() const noexcept;
     // Rows changed by the last statement.
     [[nodiscard]] int changes() const noexcept;
+    // The number of the row inserted last. Statements of ours do not use RETURNING: it keeps its
+    // rows in a table of its own, for which SQLite takes and gives back 100 KiB each time.
+    [[nodiscard]] std::int64_t last_row() const noexcept;
     [[nodiscard]] sqlite3* handle() const noexcept { return handle_; }
 
     // Copies the log into the file when this connection's commits have made it long, as far as that
     // goes without waiting for anybody. Nothing else does: a commit should not wait for the disk,
-    // and those behind the gate not for another's copying.
-    void checkpoint_if_long();
+    // and those behind the gate not for another's copying. Unless it is very long, that is done
+    // when there is nothing else to do: while a command runs under its lock, say.
+    void checkpoint_if_long(bool idle);
 
 private:
     static int committed(void* self, sqlite3*, const char*, int pages) noexcept;

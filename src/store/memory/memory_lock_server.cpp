@@ -175,6 +175,7 @@ void memory_lock_server::give(claim_record& c, touched& granted) {
     // A token of its own for each grant: a waiter that is granted by another's release must stand
     // above whatever was granted since it entered.
     if (!TRINCO_MUTANT("lock_token_reused")) ++revision_;
+    c.granted = now_();
     for (auto& m : c.parts) {
         if (m.asks.kind == claim_kind::exclusive) m.token = revision_;
         granted.insert(m.in);
@@ -276,7 +277,8 @@ std::error_code memory_lock_server::publish(std::string_view lease, claim_id id,
     return {};
 }
 
-std::error_code memory_lock_server::evict(const entry& seen, bool now) {
+std::error_code memory_lock_server::evict(const entry& seen, bool now, eviction by) {
+    if (!by.is_sound()) return errc::invalid;
     const std::lock_guard hold(mutex_);
     sweep_locked();
     const auto first = seen.handle.find('/');
@@ -292,7 +294,7 @@ std::error_code memory_lock_server::evict(const entry& seen, bool now) {
     if (c == nullptr) return errc::lost;
     if (std::to_string(c->revision) != seen.handle.substr(second + 1)) return errc::conflict;
     if (!now) {
-        c->evicted = true;
+        c->evicted = std::move(by);
         const auto watchers = std::exchange(c->watchers, {});
         for (const auto& [watcher, gone] : watchers) {
             listeners_.erase(watcher);
@@ -357,6 +359,9 @@ entry memory_lock_server::entry_of(const queue& q, const slot& s) const {
     e.token = c.parts[s.part].token;
     e.since = ms(now - c.since);
     e.left = std::max(ms(on.ends - now), std::chrono::milliseconds(0));
+    e.n = c.parts[s.part].asks.n;
+    if (e.holds) e.held = ms(now - c.granted);
+    e.evicted = c.evicted;
     return e;
 }
 

@@ -72,7 +72,7 @@ public:
                                      std::span<const change> changes, std::chrono::seconds keep);
     lock_answer<std::optional<record>> read(std::string_view key);
     lock_answer<entries> list(std::string_view prefix, std::string_view from, std::size_t rows);
-    std::error_code evict(const entry& seen, bool now);
+    std::error_code evict(const entry& seen, bool now, eviction by = {});
 
     // Listeners. Each is called as lock_store says; forget() ends them, also when it was called.
     listener_id await(std::string_view lease, claim_id id, grant_listener granted,
@@ -122,7 +122,8 @@ private:
         std::uint64_t info_version = 0;
         boot_clock::time_point since;
         std::size_t missing = 0;  // parts that do not have their turn
-        bool evicted = false;
+        boot_clock::time_point granted;
+        std::optional<eviction> evicted;  // asked to stop
         std::map<listener_id, waiter> waiters;
         std::map<listener_id, gone_listener> watchers;
     };

@@ -173,9 +173,10 @@ op memory_locks::list(std::string_view prefix, std::string_view from, std::size_
     return answer(r.error, std::move(r.value), std::move(done));
 }
 
-op memory_locks::evict(const entry& seen, bool now, std::string_view, std::string_view, deadline,
-                       completion<int> done) {
-    return answer(server_->evict(seen, now), 0, std::move(done));
+op memory_locks::evict(const entry& seen, bool now, std::string_view who, std::string_view why,
+                       deadline, completion<int> done) {
+    return answer(server_->evict(seen, now, {std::string(who), std::string(why)}), 0,
+                  std::move(done));
 }
 
 op memory_locks::observe(std::string_view name, unique_function<void(std::optional<entry>)> seen) {

@@ -50,7 +50,6 @@ public:
                           completion<std::optional<record>> done) override;
     [[nodiscard]] op list(std::string_view prefix, std::string_view from, std::size_t rows,
                           deadline by, completion<entries> done) override;
-    // Who evicts, and why, is for stores that keep an account of operators; memory does not.
     [[nodiscard]] op evict(const entry& seen, bool now, std::string_view who, std::string_view why,
                            deadline by, completion<int> done) override;
     [[nodiscard]] op observe(std::string_view name,

@@ -3,7 +3,9 @@
 #include "store/local/local_file.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <string>
@@ -56,14 +58,37 @@ TEST_F(LocalFile, IsMadeAndOpenedAgain) {
 TEST_F(LocalFile, WhatIsNotADatabaseIsNamedAndLeftAlone) {
     const std::string text(4'096, 'x');
     std::ofstream(settings_.file) << text;
-    EXPECT_TRUE(says(refusal(errc::invalid), "is not a database"));
+    EXPECT_TRUE(says(refusal(errc::unavailable), "is not a database"));
     std::ifstream in(settings_.file);
     EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), text);
+    EXPECT_FALSE(std::filesystem::exists(settings_.file.string() + "-gate"));
+    std::ofstream(settings_.file.string() + "-gate");
+    EXPECT_TRUE(says(refusal(errc::unavailable), "is not a database")) << "SQLite says so, too";
+}
+
+TEST_F(LocalFile, WhatIsNoFileIsNamedAndNothingIsPutBesideIt) {
+    std::filesystem::create_directory(settings_.file);
+    EXPECT_TRUE(says(refusal(errc::unavailable), "is no file"));
+    EXPECT_FALSE(std::filesystem::exists(settings_.file.string() + "-gate"));
+}
+
+// The limit's signal would end the program.
+TEST_F(LocalFile, ALimitOfFileSizesIsAnErrorAndLeavesNothingHalfMade) {
+    ::rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+    for (const ::rlim_t most : {0, 500, 1'024, 4'096, 10'000, 15'000}) {
+        const ::rlimit tight{most, before.rlim_max};
+        ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &tight), 0);
+        const std::string said = refusal(errc::unavailable);
+        ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+        EXPECT_TRUE(says(said, "ulimit -f")) << most << ": " << said;
+    }
+    make();
 }
 
 TEST_F(LocalFile, ADatabaseOfAnotherProgramIsLeftAlone) {
     change("CREATE TABLE theirs(x)");
-    EXPECT_TRUE(says(refusal(errc::invalid), "of another program"));
+    EXPECT_TRUE(says(refusal(errc::unavailable), "of another program"));
     sqlite_database db(settings_.file.string());
     EXPECT_EQ(db.number("SELECT count(*) FROM sqlite_schema"), 1);
 }
@@ -76,7 +101,40 @@ TEST_F(LocalFile, ANewerLayoutIsRefused) {
 
 TEST_F(LocalFile, AMissingFolderIsNamed) {
     settings_.file = folder_.path() / "missing" / "local.db";
-    EXPECT_TRUE(says(refusal(errc::invalid), "does not exist"));
+    EXPECT_TRUE(says(refusal(errc::unavailable), "does not exist"));
+}
+
+// Not a matter of rights.
+TEST_F(LocalFile, NoDescriptorLeftIsNamed) {
+    ::rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+    // The first ones that are free: for none, the gate, and the database.
+    const int next = ::dup(0);
+    ASSERT_GE(next, 0);
+    ::close(next);
+    for (const int left : {0, 1}) {
+        const ::rlimit tight{static_cast<::rlim_t>(next + left), before.rlim_max};
+        ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &tight), 0);
+        const std::string said = refusal(errc::unavailable);
+        ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+        EXPECT_TRUE(says(said, "Too many open files")) << left << ": " << said;
+    }
+    make();
+}
+
+TEST_F(LocalFile, ADamagedOneSaysTheWayOut) {
+    make();
+    {
+        sqlite_database db(settings_.file.string());
+        db.run("PRAGMA wal_checkpoint(TRUNCATE)");
+    }
+    std::filesystem::resize_file(settings_.file, 1'024);
+    const std::string said = refusal(errc::unavailable);
+    EXPECT_TRUE(says(said, "is damaged; end what uses it and move it away")) << said;
+    for (const char* const part : {"", "-wal", "-shm", "-live", "-gate"}) {
+        std::filesystem::remove(settings_.file.string() + part);
+    }
+    make();
 }
 
 TEST_F(LocalFile, ANetworkFileSystemIsRefused) {
@@ -159,7 +217,7 @@ TEST_F(LocalFile, ALongLogIsCopiedAndBegunAnew) {
         file.db().run("INSERT INTO keys VALUES('" + std::to_string(i) +
                       "', zeroblob(1000000), 1, 0)");
         file.commit();
-        file.db().checkpoint_if_long();
+        file.db().checkpoint_if_long(false);
     }
     EXPECT_LT(std::filesystem::file_size(log), 30'000'000U);
     EXPECT_GT(std::filesystem::file_size(settings_.file), 30'000'000U);

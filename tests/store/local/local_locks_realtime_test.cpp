@@ -114,10 +114,27 @@ TEST_F(LocalLocks, ADeadHolderForWhomNobodyWaitedIsNotInTheWay) {
         token_of(*holder);
     }
     lock_client next(settings_);
+    EXPECT_EQ(next.entries_of("n"), 0U) << "the dead are not listed";
     const auto on = next.open();
     ASSERT_FALSE(next.enter(on, 1, "n"));
     EXPECT_TRUE(next.await(on, 1, 500ms).has_value());
     EXPECT_EQ(next.entries_of("n"), 1U);
+}
+
+TEST_F(LocalLocks, WhoObservesHearsThatAHolderDiedThoughNobodyWaited) {
+    lock_client other(settings_);
+    std::optional<std::string> holder = "not told yet";
+    const op watching = other.store().observe("n", [&](const std::optional<entry>& e) {
+        holder = e ? std::optional(e->info) : std::nullopt;
+    });
+    const auto held = child("hold");
+    token_of(*held);
+    other.on().run_until([&] { return holder == "test"; }, 5s);
+    ASSERT_EQ(holder, "test");
+    held->signal(SIGKILL);
+    held->wait();
+    other.on().run_until([&] { return !holder.has_value(); }, 5s);
+    EXPECT_FALSE(holder.has_value());
 }
 
 TEST_F(LocalLocks, AWaiterThatWasKilledIsPassedOver) {
@@ -169,6 +186,17 @@ TEST_F(LocalLocks, AStoreThatClosesHandsOnAtOnce) {
         ASSERT_FALSE(next.enter(on, 1, "n"));
     }
     EXPECT_TRUE(next.await(on, 1, 500ms).has_value());
+}
+
+TEST_F(LocalLocks, ASessionIsLostWithItsFile) {
+    lock_client a(settings_);
+    const auto lease = a.open();
+    EXPECT_FALSE(a.renew(lease));
+    EXPECT_FALSE(a.store().is_gone());
+    std::filesystem::rename(file(), file() + "-away");
+    EXPECT_EQ(a.renew(lease), errc::lost);
+    EXPECT_TRUE(a.store().is_gone());
+    EXPECT_EQ(a.enter(lease, 1, "x"), errc::unavailable);
 }
 
 TEST_F(LocalLocks, AnotherLifeOfTheMachineEndsAllSessions) {

@@ -89,7 +89,7 @@ TEST(LocalStore, APathThatIsNotAbsoluteIsRefusedWithTheUrl) {
 TEST(LocalStore, WhyAFileWasNotOpenedIsOneSentence) {
     const detail::test::scratch_folder folder;
     const auto [error, why] = refusal("local:" + (folder.path() / "no" / "x.db").string());
-    EXPECT_EQ(error, errc::invalid);
+    EXPECT_EQ(error, errc::unavailable);
     EXPECT_NE(why.find("does not exist"), std::string::npos) << why;
 }
 

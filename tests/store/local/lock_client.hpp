@@ -47,6 +47,10 @@ public:
             return store_.leave(on, {id}, by, std::move(f));
         });
     }
+    void revoke(const std::string& on) {
+        ask<int>(
+            [&](deadline by, completion<int> f) { return store_.revoke(on, by, std::move(f)); });
+    }
     // The token, when it is granted within that long.
     std::optional<std::uint64_t> await(const std::string& on, std::uint64_t id,
                                        std::chrono::milliseconds limit) {
@@ -56,6 +60,20 @@ public:
         });
         on_.run_until([&] { return token.has_value(); }, limit);
         return token;
+    }
+    // While the claim holds.
+    std::error_code write(const std::string& on, std::uint64_t id, const change& what) {
+        return ask<std::uint64_t>([&](deadline by, completion<std::uint64_t> f) {
+                   return store_.write(on, claim_id{id}, {&what, 1}, std::chrono::seconds(0), by,
+                                       std::move(f));
+               })
+            .first;
+    }
+    std::optional<record> read(const std::string& key) {
+        return ask<std::optional<record>>([&](deadline by, completion<std::optional<record>> f) {
+                   return store_.read(key, by, std::move(f));
+               })
+            .second;
     }
     std::size_t entries_of(const std::string& name) {
         return ask<entries>([&](deadline by, completion<entries> f) {
