@@ -1,5 +1,10 @@
 #include "apps/trinco/version.hpp"
 
+#include <array>
+
+#include "apps/trinco/output/json.hpp"
+#include "apps/trinco/output/print.hpp"
+
 namespace trinco::program {
 namespace {
 
@@ -9,6 +14,20 @@ constexpr const char* compiler = "clang " __clang_version__;
 constexpr const char* compiler = "gcc " __VERSION__;
 #endif
 
+class version_command final : public command {
+public:
+    void declare(arguments& to) override {
+        constexpr std::array<std::string_view, 2> formats = {"table", "json"};
+        to.choice("-o,--output", format_, formats, "how it is printed");
+    }
+    int run(std::span<const std::string>) override {
+        return print((format_ == "json" ? version_json() : version_line()) + "\n");
+    }
+
+private:
+    std::string format_ = "table";
+};
+
 }  // namespace
 
 std::string version_line() {
@@ -16,8 +35,16 @@ std::string version_line() {
 }
 
 std::string version_json() {
-    return std::string(R"({"schema":1,"version":")") + TRINCO_VERSION + R"(","build":")" +
-           TRINCO_BUILD + R"(","compiler":")" + compiler + R"("})";
+    return json_object()
+        .add("schema", 1)
+        .add("version", TRINCO_VERSION)
+        .add("build", TRINCO_BUILD)
+        .add("compiler", compiler)
+        .text();
+}
+
+std::unique_ptr<command> make_version() {
+    return std::make_unique<version_command>();
 }
 
 }  // namespace trinco::program

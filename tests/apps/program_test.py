@@ -5,40 +5,34 @@ and whether it was built with the store local: (1 or 0)."""
 import json
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import unittest
 
+from program import ProgramTest, commands_in
+
 OPTIONS_HEADER = pathlib.Path(__file__).parents[2] / 'include/trinco/breaker_options.hpp'
+TOPICS = ('options', 'urls', 'config', 'environment', 'exit-codes')
 
 
-def run(*words):
-    done = subprocess.run([PROGRAM, *words], capture_output=True, text=True, timeout=20,
-                          check=False)
-    return done.returncode, done.stdout, done.stderr
-
-
-class Program(unittest.TestCase):
-    def answer(self, *words):
-        """Standard output of a call that must succeed without a message."""
-        code, out, err = run(*words)
-        self.assertEqual((0, ''), (code, err))
-        return out
-
-    def mistake(self, *words):
-        """The one line that answers a mistake."""
-        code, out, err = run(*words)
-        self.assertEqual((64, ''), (code, out))
-        self.assertRegex(err, r'\Atrinco: [^\n]+\n\Z')
-        return err
-
+class Program(ProgramTest):
     def test_bare_program_prints_four_lines_that_work(self):
         lines = self.answer().splitlines()
         self.assertEqual(4, len(lines))
         for line in lines:
-            command = re.split(r'  +', line)[0].split()
-            self.assertEqual('trinco', command[0])
-            self.assertTrue(self.answer(*command[1:]))
+            self.assertLessEqual(len(line), 80)
+            command = re.split(r'  +', line)[0]
+            self.assertEqual('trinco ', command[:7])
+            if command == 'trinco demo':  # takes a while, and has tests of its own
+                command += ' --help'
+            if not self.has_local and 'demo' not in command:
+                continue
+            with self.subTest(command):
+                done = subprocess.run(command.replace('trinco', self.program, 1), shell=True,
+                                      env=self.environment, capture_output=True, text=True,
+                                      timeout=30, check=False)
+                self.assertEqual(0, done.returncode, done.stderr)
 
     def test_version(self):
         line = self.answer('version')
@@ -48,15 +42,35 @@ class Program(unittest.TestCase):
         self.assertEqual(1, said['schema'])
         self.assertIn(said['version'], line)
 
-    def test_help_lists_every_topic_and_each_has_a_text(self):
+    def test_help_is_shown_for_all_ways_to_ask_for_it(self):
         overview = self.answer('help')
         self.assertEqual(overview, self.answer('--help'))
-        for words in (['version', '--help'], ['help', '--help'], ['help', '-h'],
-                      ['help', 'help'], ['help', 'version'], ['-h']):
-            self.assertEqual(overview, self.answer(*words))
-        for topic in ('options', 'urls', 'exit-codes'):
+        self.assertEqual(overview, self.answer('-h'))
+        self.assertEqual(self.answer('help', 'help'), self.answer('help', '--help'))
+        self.assertEqual(self.answer('help', 'version'), self.answer('version', '-h'))
+        self.assertEqual(self.answer('help', 'config', 'show'), self.answer('config', '--help'))
+        self.assertEqual(self.answer('help', 'locks'), self.answer('locks', '--help'))
+        self.assertEqual(self.answer('help', 'breaker', 'trip'),
+                         self.answer('breakers', 'trip', '--help'))
+
+    def test_help_has_every_command_and_topic_in_a_page_that_fits(self):
+        overview = self.answer('help')
+        commands = commands_in(overview)
+        for expected in (['lock'], ['call'], ['locks', 'break'], ['breakers', 'force-open'],
+                         ['config', 'show'], ['demo'], ['version']):
+            self.assertIn(expected, commands)
+        texts = [overview]
+        for command in commands:
+            text = self.answer(*command, '--help')
+            self.assertTrue(text.startswith('usage: trinco ' + ' '.join(command)), text)
+            self.assertRegex(text, r'(?m)^examples$')
+            texts.append(text)
+        for topic in TOPICS:
             self.assertIn(f'  {topic} ', overview)
             self.assertGreater(len(self.answer('help', topic).splitlines()), 4)
+            texts.append(self.answer('help', topic))
+        for text in texts:
+            self.assertEqual([], [line for line in text.splitlines() if len(line) > 100])
 
     def test_every_option_of_the_header_is_in_the_table_in_its_order(self):
         header = OPTIONS_HEADER.read_text().split('struct option_error')[0]
@@ -75,45 +89,79 @@ class Program(unittest.TestCase):
     def test_urls_name_what_is_there_and_what_is_not(self):
         text = self.answer('help', 'urls')
         self.assertRegex(text, r'(?m)^  memory: +yes +yes')
-        self.assertEqual(HAS_LOCAL, bool(re.search(r'(?m)^  local: +yes +yes', text)))
+        self.assertEqual(self.has_local, bool(re.search(r'(?m)^  local: +yes +yes', text)))
         self.assertIn('trinco::drivers::memory().', text)
         self.assertRegex(text, r'(?m)^No store of this version is shared by several machines\.$')
 
-    def test_mistakes_say_what_was_meant(self):
-        self.assertIn("did you mean 'trinco version'?", self.mistake('vesrion'))
-        self.assertIn("'trinco help' and 'trinco version'", self.mistake('frobnicate', 'x'))
-        self.assertIn("did you mean 'trinco help options'?", self.mistake('help', 'option'))
-        self.assertIn("'trinco help' lists", self.mistake('help', 'nothing'))
-        self.assertIn('table or json', self.mistake('version', '-o', 'xml'))
-        self.assertIn('--bad', self.mistake('--bad'))
-        self.assertIn('extra', self.mistake('help', 'urls', 'extra'))
-        self.assertIn('"version" was not expected', self.mistake('version', 'version'))
-        self.assertIn('"help" was not expected', self.mistake('version', 'help'))
-        self.assertIn('table or json', self.mistake('version', '-o'))
-        self.assertIn('table or json', self.mistake('version', '-o', 'json', '-o', 'json'))
-        self.mistake('--help=what')
-        self.mistake('')
-        self.mistake('x' * 5000)
+    def test_exit_codes_and_variables_are_explained(self):
+        codes = self.answer('help', 'exit-codes')
+        for code in ('64', '69', '74', '75', '76', '77', '126', '127', '128+n'):
+            self.assertRegex(codes, rf'(?m)^{re.escape(code)} +\w')
+        variables = self.answer('help', 'environment')
+        for name in ('BREAKERS', 'LOCKS', 'NAMESPACE', 'LOCKS_PREFIX', 'INSTANCE', 'CONFIG'):
+            self.assertRegex(variables, rf'(?m)^  TRINCO_{name} +--\w+ ')
 
     def test_what_was_typed_is_harmless_to_a_terminal(self):
-        for words in (['\x1b[31m\n'], ['help', '\x1b[31m\n'], ['help', 'urls', '\x1b[31m\n'],
-                      ['version', '-o', '\x1b[31m\n'], ['version', '\x1b[31m\n'],
-                      ['--\x1b[31m\n'], ['--help=\x1b[31m\n']):
+        bad = '\x1b[31m\n'
+        for words in ([bad], ['help', bad], ['help', 'urls', bad], ['version', '-o', bad],
+                      ['version', bad], ['--' + bad], ['--help=' + bad], ['config', bad],
+                      ['config', 'show', '--' + bad], ['lock', 'job', bad], ['locks', bad],
+                      ['locks', bad, '--', 'true'], ['completion', bad],
+                      ['config', 'show', '--config', bad], ['config', 'show', '--prefix', bad]):
             with self.subTest(words):
                 said = self.mistake(*words)
                 self.assertNotIn('\x1b', said)
                 self.assertIn(r'x1b[31m', said)
 
     def test_output_that_cannot_be_written_is_a_failure(self):
-        for words in ([], ['help'], ['help', 'options'], ['version'], ['version', '-o', 'json']):
+        for words in ([], ['help'], ['help', 'options'], ['version'], ['version', '-o', 'json'],
+                      ['config', 'show'], ['completion', 'bash'], ['lock', '--help']):
             with self.subTest(words), open('/dev/full', 'wb') as full:
-                done = subprocess.run([PROGRAM, *words], stdout=full, stderr=subprocess.PIPE,
-                                      text=True, timeout=20, check=False)
+                done = self.run_program(*words, stdout=full)
                 self.assertEqual(74, done.returncode)
                 self.assertRegex(done.stderr, r'\Atrinco: standard output [^\n]+: [^\n]+\n\Z')
 
+    def run_without(self, closed, *words):
+        return subprocess.run(['sh', '-c', f'"$0" "$@" {closed}', self.program, *words],
+                              env=self.environment, stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True, timeout=30, check=False)
+
+    def test_a_closed_descriptor_is_not_taken_for_a_file_of_ours(self):
+        """What is said would be written into the store, or be a message to the guardian."""
+        for closed, code in (('>&-', 74), ('2>&-', 0), ('<&- >&- 2>&-', 74)):
+            done = self.run_without(closed, 'config', 'show')
+            self.assertEqual(code, done.returncode, closed)
+        self.assertIn('Bad file descriptor', self.run_without('>&-', 'locks', '-o', 'json').stderr)
+
+    def test_a_command_finds_closed_what_was_closed(self):
+        for number, closed in enumerate(('<&-', '>&-', '2>&-')):
+            done = self.run_without(closed, 'lock', 'job', '--', 'sh', '-c',
+                                    f'if [ -e /proc/$$/fd/{number} ]; then exit 1; fi; exit 7')
+            self.assertEqual(7, done.returncode, closed)
+
+    def test_a_file_that_may_not_grow_is_an_error(self):
+        def limited(out, err, *words):
+            line = f'ulimit -f 0; exec "$@" > {out} 2> {err}'
+            return subprocess.run(['sh', '-c', line, 'sh', self.program, *words], check=False,
+                                  env=self.environment, cwd=self.folder, timeout=30,
+                                  capture_output=True, text=True)
+        done = limited('out', '/dev/stderr', 'help')
+        self.assertEqual(74, done.returncode)
+        self.assertRegex(done.stderr, r'\Atrinco: [^\n]*File too large\n\Z')
+        self.assertEqual(64, limited('out', 'err', 'frobnicate').returncode)
+        # The command's own signal is what it was.
+        done = self.run_program('lock', 'job', '--', 'sh', '-c', 'kill -XFSZ $$; exit 3')
+        self.assertEqual(128 + signal.SIGXFSZ, done.returncode)
+
+    def test_a_reader_that_has_gone_is_no_message(self):
+        reader = subprocess.Popen(['true'], stdin=subprocess.PIPE)
+        reader.wait(timeout=30)
+        with reader.stdin as gone:
+            done = self.run_program('help', stdout=gone)
+        self.assertEqual((74, ''), (done.returncode, done.stderr))
+
 
 if __name__ == '__main__':
-    PROGRAM = sys.argv.pop(1)
-    HAS_LOCAL = sys.argv.pop(1) == '1'
+    ProgramTest.program = sys.argv.pop(1)
+    ProgramTest.has_local = sys.argv.pop(1) == '1'
     unittest.main()

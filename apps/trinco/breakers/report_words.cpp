@@ -1,0 +1,244 @@
+#include "apps/trinco/breakers/report_words.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "apps/trinco/breakers/option_words.hpp"
+#include "apps/trinco/breakers/view_words.hpp"
+#include "apps/trinco/command_line/duration.hpp"
+#include "apps/trinco/output/table.hpp"
+
+namespace trinco::program {
+namespace {
+
+using std::chrono::milliseconds;
+using trinco::detail::share;
+using trinco::detail::view;
+
+constexpr std::size_t width = 80;  // of a table on most terminals
+
+// When the running era began. Eras are times of the store's clock in microseconds, or one more than
+// an older one, so this is about right where that clock is about ours.
+std::optional<milliseconds> since(const view& v) {
+    if (v.era == 0) return std::nullopt;
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    const auto began = std::chrono::microseconds(static_cast<std::int64_t>(v.era));
+    return std::max(milliseconds(0), std::chrono::floor<milliseconds>(now - began));
+}
+
+std::string since_text(const view& v) {
+    const auto lasted = since(v);
+    return lasted ? duration_words(*lasted) : "-";
+}
+
+// In a cell of a table: "23h59min".
+std::string short_text(milliseconds d) {
+    std::string text = duration_words(d);
+    std::erase(text, ' ');
+    return text;
+}
+
+std::string since_cell(const view& v) {
+    const auto lasted = since(v);
+    return lasted ? short_text(*lasted) : "-";
+}
+
+// Of an override, which the state in force names, when it ends.
+std::string next_cell(const view& v) {
+    if (v.over != override_kind::none) return short_text(v.over_remaining);
+    if (v.remaining.count() > 0) return short_text(v.remaining);
+    return v.state == breaker_state::closed ? "-" : "now";
+}
+
+// Of what keeps calls away, or would have.
+std::string reason_cell(const view& v) {
+    const bool is_told = v.over != override_kind::none || v.state != breaker_state::closed;
+    return is_told ? v.reason : "-";
+}
+
+std::string voters_text(const report& r) {
+    return std::to_string(r.now.voters_failing) + "/" + std::to_string(r.now.live);
+}
+
+std::string threshold_text(const breaker_options& o) {
+    std::string text = percent_text(o.failure_rate) + " of at least " +
+                       std::to_string(o.minimum_calls) + " in " + duration_words(o.window);
+    if (o.failure_count != 0) text += ", or at " + std::to_string(o.failure_count) + " failures";
+    return text;
+}
+
+std::string counts_text(const counts& n) {
+    return std::to_string(n.success) + " succeeded, " + std::to_string(n.failure) + " failed, " +
+           std::to_string(n.slow()) + " slow, " + std::to_string(n.ignored) + " ignored, " +
+           std::to_string(n.rejected) + " refused";
+}
+
+std::string options_text(const report& r) {
+    if (r.options.empty()) return "  options  not known: no process has used it yet\n";
+    std::string text = std::string("  options  ") +
+                       (r.options_set ? "set by an operator" : "of the latest process") + "\n";
+    const auto shown = shared_options(options_of_text(r.options));
+    std::size_t longest = 0;
+    for (const option_shown& o : shown) longest = std::max(longest, o.key.size());
+    for (const option_shown& o : shown) {
+        text += "    " + std::string(o.key) + std::string(longest + 2 - o.key.size(), ' ') +
+                o.value + "\n";
+    }
+    return text;
+}
+
+// A machine's id says as much by its beginning.
+std::string voter_cell(const std::string& voter) {
+    constexpr std::size_t machine_id = 32;
+    constexpr std::size_t enough = 8;
+    const bool is_id = voter.size() == machine_id &&
+                       voter.find_first_not_of("0123456789abcdef") == std::string::npos;
+    return is_id ? voter.substr(0, enough) : voter;
+}
+
+bool is_idle(const share& s) {
+    return s.window.judged() + s.window.ignored + s.window.rejected == 0;
+}
+
+// Those who have counted something of late; of the others how many there are.
+std::string instances_text(const report& r) {
+    table t({"INSTANCE", "VOTER", "CALLS", "FAILED", "REFUSED", "HEARD"});
+    std::size_t idle = 0;
+    for (const share& s : r.shares) {
+        if (is_idle(s)) {
+            ++idle;
+            continue;
+        }
+        t.row({s.instance, voter_cell(s.voter), std::to_string(s.window.judged()),
+               std::to_string(s.window.failure), std::to_string(s.window.rejected),
+               duration_words(s.heard) + " ago"});
+    }
+    if (idle == 0) return t.text();
+    const bool is_all = idle == r.shares.size();
+    return t.text() + (is_all ? "" : "and ") + std::to_string(idle) +
+           (idle == 1 ? " instance" : " instances") + (is_all ? "" : " more") +
+           ", without calls in the window\n";
+}
+
+}  // namespace
+
+std::string table_of(std::span<const report> rows) {
+    table t({"NAME", "STATE", "SINCE", "NEXT", "FAILED", "OPENS_AT", "CALLS", "VOTERS", "OPTIONS",
+             "REASON"});
+    for (const report& r : rows) {
+        const view& v = r.now.fleet;
+        const counts& n = r.now.window;
+        t.row({r.breaker, std::string(word_of(v)), since_cell(v), next_cell(v),
+               share_text(n.failure, n.judged()),
+               r.options.empty() ? "-" : percent_text(options_of_text(r.options).failure_rate),
+               std::to_string(n.judged()), voters_text(r), r.options_set ? "set" : "-",
+               reason_cell(v)});
+    }
+    constexpr std::array<std::string_view, 3> sparse = {"NEXT", "OPTIONS", "REASON"};
+    t.drop_if_empty(sparse);
+    t.cut_last(width);
+    return t.text();
+}
+
+std::string page_of(const report& r) {
+    const view& v = r.now.fleet;
+    const breaker_options o = options_of_text(r.options);
+    std::string text = sentence_of(r.breaker, v) + "\n";
+    text += "  since    " + since_text(v) + "\n";
+    text += "  window   " + counts_text(r.now.window);
+    if (v.state != breaker_state::closed && r.now.window.judged() == 0) {
+        text += "; it begins anew with every change of state";
+    }
+    text += "\n";
+    text += "  failed   " + share_text(r.now.window.failure, r.now.window.judged());
+    if (!r.options.empty()) text += "; opens at " + threshold_text(o);
+    text += "\n  totals   " + counts_text(r.totals) + "\n";
+    text += "  voters   " + std::to_string(r.now.voters_failing) + " of " +
+            std::to_string(r.now.live) + " failing; " + std::to_string(o.quorum) +
+            " must be, or all that are alive\n";
+    if (v.state != breaker_state::closed) {
+        text += "  probes   " + std::to_string(r.now.probes_left) + " of " +
+                std::to_string(o.half_open_probes) + " left\n";
+    }
+    text += options_text(r);
+    const std::string instances = instances_text(r);
+    if (!instances.empty()) text += "\n" + instances;
+    return text;
+}
+
+json_object json_of(const report& r) {
+    const view& v = r.now.fleet;
+    const counts& n = r.now.window;
+    const breaker_options o = options_of_text(r.options);
+    json_object all;
+    all.add("name", r.breaker);
+    add_view(all, v);
+    const auto lasted = since(v);
+    if (lasted) {
+        all.add("since_ms", lasted->count());
+    } else {
+        all.add_null("since_ms");
+    }
+    if (n.judged() == 0) {
+        all.add_null("failed_share");
+    } else {
+        all.add("failed_share", static_cast<double>(n.failure) / static_cast<double>(n.judged()));
+    }
+    if (r.options.empty()) {
+        all.add_null("opens_at_share");
+    } else {
+        all.add("opens_at_share", o.failure_rate);
+    }
+    all.add_raw("window", json_of(n).text());
+    all.add_raw("totals", json_of(r.totals).text());
+    json_object voters;
+    voters.add("failing", r.now.voters_failing).add("live", r.now.live).add("quorum", o.quorum);
+    all.add_raw("voters", voters.text());
+    all.add("probes_left", r.now.probes_left);
+    all.add("options_set", r.options_set);
+    return all;
+}
+
+json_object full_json_of(const report& r) {
+    json_object all = json_of(r);
+    if (r.options.empty()) {
+        all.add_null("options");
+    } else {
+        const breaker_options o = options_of_text(r.options);
+        json_object options;
+        for (const option_shown& shown : shared_options(o)) {
+            const auto& row = *detail::find_option(shown.key);
+            const double value = row.value(o).value_or(0);
+            const bool is_whole = row.unit == detail::option_unit::number ||
+                                  row.unit == detail::option_unit::duration;
+            if (is_whole) {
+                options.add(detail::wire_key(row), static_cast<std::int64_t>(value));
+            } else {
+                options.add(detail::wire_key(row), value);
+            }
+        }
+        all.add_raw("options", options.text());
+    }
+    json_array instances;
+    for (const share& s : r.shares) {
+        json_object one;
+        one.add("instance", s.instance).add("voter", s.voter).add("heard_ms", s.heard.count());
+        one.add_raw("window", json_of(s.window).text());
+        instances.add_raw(one.text());
+    }
+    all.add_raw("instances", instances.text());
+    return all;
+}
+
+json_object json_head(const store& at) {
+    json_object head;
+    head.add("schema", 1).add("store", at.url()).add("namespace", at.name_space());
+    return head;
+}
+
+}  // namespace trinco::program

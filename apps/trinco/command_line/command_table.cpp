@@ -1,0 +1,181 @@
+#include <algorithm>
+#include <array>
+
+#include "apps/trinco/breakers/breakers_commands.hpp"
+#include "apps/trinco/call/call_command.hpp"
+#include "apps/trinco/command_line/command.hpp"
+#include "apps/trinco/completion/completion_commands.hpp"
+#include "apps/trinco/config/config_command.hpp"
+#include "apps/trinco/demo/demo_commands.hpp"
+#include "apps/trinco/demo/gateway_commands.hpp"
+#include "apps/trinco/help/help_command.hpp"
+#include "apps/trinco/lock/lock_command.hpp"
+#include "apps/trinco/locks/locks_commands.hpp"
+#include "apps/trinco/setup_machine/setup_command.hpp"
+#include "apps/trinco/version.hpp"
+
+namespace trinco::program {
+namespace {
+
+constexpr bool runs_a_command = true;
+constexpr bool runs_none = false;
+constexpr bool listed = false;
+constexpr bool hidden = true;
+
+// name, verb, usage, summary, runs a command, hidden, make, examples, notes
+constexpr command_entry entries[] = {
+    // Verbs that run a command.
+    {"lock", "", "lock NAME [options] -- COMMAND...", "runs a command while it holds a lock",
+     runs_a_command, listed, make_lock_command,
+     "lock nightly --no-wait -- backup /srv\nlock deploy/web --wait 30s --ttl 5s -- make deploy",
+     "The command finds TRINCO_LOCK, TRINCO_LEASE and TRINCO_TOKEN in its environment. The token "
+     "grows with every grant of the lock: a resource that refuses lower ones than it has seen is "
+     "safe from a holder that was paused beyond its time.\n"
+     "When the lock is about to be lost (the store was away for most of the TTL, the machine was "
+     "suspended) the command is stopped before that, and so is it when this program is killed or "
+     "paused. What the command started and left behind is waited for, and holds the lock as long "
+     "as it lives."},
+    {"call", "", "call BREAKER [options] -- COMMAND...",
+     "runs a command behind a circuit breaker that all processes share", runs_a_command, listed,
+     make_call_command,
+     "call payments --timeout 2s -- curl -fsS https://payments.example/charge\n"
+     "call rates --fallback 'cat /var/cache/rates.json' -- curl -fsS https://rates.example/today",
+     "Failures are exit codes other than 0 (see --failure-exit, --ignore-exit), a crash and what "
+     "ran out of its --timeout. INT, TERM, HUP, QUIT and a command that is not there count as "
+     "nothing. The breaker opens when half of at least 5 calls within 5 minutes failed; then calls "
+     "are refused (exit 75) until some of them, one after another, find out that it is well.\n"
+     "Options of the breaker come from flags, else from [breakers.policies.BREAKER] of "
+     "trinco.toml. "
+     "A call with none of them takes those that govern the breaker already.\n"
+     "Without its store the command runs unprotected, and stderr says so; see --on-no-store."},
+
+    // Nouns, with their verbs.
+    {"breakers", "ls", "breakers ls [NAME|PREFIX*...] [options]", "lists circuit breakers",
+     runs_none, listed, make_breakers_ls, "breakers ls\nbreakers ls 'pay*' -o json"},
+    {"breakers", "show", "breakers show NAME [options]",
+     "shows one: window, totals, options, instances", runs_none, listed, make_breakers_show,
+     "breakers show payments\nbreakers show payments -o json"},
+    {"breakers", "watch", "breakers watch [NAME|PREFIX*...] [options]",
+     "prints every change, until interrupted", runs_none, listed, make_breakers_watch,
+     "breakers watch\nbreakers watch payments -o json"},
+    {"breakers", "trip", "breakers trip NAME [options]", "opens one now; it recovers as usual",
+     runs_none, listed, make_breakers_trip,
+     "breakers trip payments --reason 'gateway restarts'\nbreakers trip payments --for 5min"},
+    {"breakers", "reset", "breakers reset NAME [options]", "closes one now, with an empty window",
+     runs_none, listed, make_breakers_reset,
+     "breakers reset payments --reason 'gateway is back'\nbreakers reset payments"},
+    {"breakers", "force-open", "breakers force-open NAME [options]",
+     "refuses every call, for 24 h or --for", runs_none, listed, make_breakers_force_open,
+     "breakers force-open payments --for 2h --reason 'maintenance until noon'\n"
+     "breakers force-open payments"},
+    {"breakers", "disable", "breakers disable NAME [options]",
+     "lets every call through, for 24 h or --for", runs_none, listed, make_breakers_disable,
+     "breakers disable payments --for 1h --reason 'it opens for no reason'\n"
+     "breakers disable payments"},
+    {"breakers", "observe", "breakers observe NAME [options]",
+     "decides, but refuses nothing, for 24 h or --for", runs_none, listed, make_breakers_observe,
+     "breakers observe payments --for 7d --reason 'trying a threshold'\n"
+     "breakers observe payments"},
+    {"breakers", "resume", "breakers resume NAME [options]", "ends force-open, disable and observe",
+     runs_none, listed, make_breakers_resume,
+     "breakers resume payments\nbreakers resume payments --reason 'maintenance is over'"},
+    {"breakers", "set", "breakers set NAME KEY=VALUE... [options]",
+     "changes options for all processes, while they run", runs_none, listed, make_breakers_set,
+     "breakers set payments failure_rate=0.3 window=20s\n"
+     "breakers set payments open_for=1min --for 2h"},
+    {"breakers", "unset", "breakers unset NAME [options]", "takes back what set has changed",
+     runs_none, listed, make_breakers_unset,
+     "breakers unset payments\nbreakers unset payments -o json"},
+    {"breakers", "forget", "breakers forget NAME [options]",
+     "begins one anew, as if it had never been used", runs_none, listed, make_breakers_forget,
+     "breakers forget payments\n"
+     "breakers forget old-name --confirm old-name --reason 'renamed'",
+     "Closes it, and takes its totals, its override and what was set away. Asks before it acts, "
+     "unless --confirm repeats the name."},
+    {"locks", "ls", "locks ls [NAME|PREFIX*] [options]", "lists locks, their holders and queues",
+     runs_none, listed, make_locks_ls, "locks ls\nlocks ls 'reports/*' -o json"},
+    {"locks", "show", "locks show NAME [options]",
+     "shows who holds one, and who waits, in the order of the queue", runs_none, listed,
+     make_locks_show, "locks show nightly\nlocks show nightly -o json"},
+    {"locks", "watch", "locks watch [NAME|PREFIX*] [options]",
+     "prints every change, until interrupted", runs_none, listed, make_locks_watch,
+     "locks watch\nlocks watch nightly -o json"},
+    {"locks", "break", "locks break NAME [options]", "takes one back from its holder", runs_none,
+     listed, make_locks_break,
+     "locks break nightly --reason 'the host goes down'\n"
+     "locks break nightly --force --confirm nightly",
+     "Asks the holder to give it back, and waits until it has: 'trinco lock' ends its command and "
+     "releases. When its TTL is over, or at once with --force, its entry is deleted; then it may "
+     "still work, and what the lock protects should compare tokens. The answer says which it "
+     "was.\nAsks before it acts, unless --confirm repeats the name."},
+
+    // Others.
+    {"demo", "", "demo [options]", "sells the last ticket once, and stops calling what is dead",
+     runs_none, listed, demo::make_demo, "demo\ndemo --only tickets --seed 7",
+     "Real processes on this machine, for less than a minute; nothing is needed, nothing is left.\n"
+     "Exit code 0: everything that was to be seen was seen."},
+    {"demo-sell", "", "demo-sell [options]", "a process of the demo", runs_none, hidden,
+     demo::make_demo_sell},
+    {"demo-service", "", "demo-service [options]", "a process of the demo", runs_none, hidden,
+     demo::make_demo_service},
+    {"demo-gateway", "", "demo-gateway", "a process of the demo", runs_none, hidden,
+     demo::make_demo_gateway},
+    {"demo-caller", "", "demo-caller [options]", "a process of the demo", runs_none, hidden,
+     demo::make_demo_caller},
+    {"config", "show", "config show [options]", "shows each setting in force and where it is from",
+     runs_none, listed, make_config_show, "config show\nconfig show -o json --locks memory:"},
+    {"setup", "", "setup --machine [options]", "makes one store for all users of this machine",
+     runs_none, listed, make_setup, "setup --machine --dry-run\nsetup --machine",
+     "Makes the group trinco and /var/lib/trinco, which is the group's, and names the store "
+     "local:/var/lib/trinco/local.db in /etc/trinco.toml. Needs root, and may be repeated."},
+    {"completion", "", "completion bash|zsh|fish", "prints the completion script of a shell",
+     runs_none, listed, make_completion,
+     "completion bash > ~/.local/share/bash-completion/completions/trinco\ncompletion zsh"},
+    {"complete", "", "complete -- WORD...", "what may stand in place of the last word",
+     runs_a_command, hidden, make_complete},
+    {"version", "", "version [options]", "shows which version this is and how it was built",
+     runs_none, listed, make_version, "version\nversion -o json"},
+    {"help", "", "help [TOPIC|COMMAND [VERB]]", "explains a topic or a command", runs_none, listed,
+     make_help, "help options\nhelp config show"},
+};
+
+}  // namespace
+
+std::span<const command_entry> command_table() {
+    return entries;
+}
+
+std::string called(const command_entry& entry) {
+    std::string text(entry.name);
+    if (!entry.verb.empty()) text += " " + std::string(entry.verb);
+    return text;
+}
+
+const command_entry* find_command(std::string_view name, std::string_view verb) {
+    for (const command_entry& entry : entries) {
+        if (entry.name == name && (verb.empty() || entry.verb == verb)) return &entry;
+    }
+    return nullptr;
+}
+
+std::string_view noun_of(std::string_view word) {
+    const auto is_noun = [](const command_entry& entry) { return !entry.verb.empty(); };
+    const bool is_command = find_command(word) != nullptr;
+    for (const command_entry& entry : entries) {
+        if (!is_noun(entry)) continue;
+        const bool singular = entry.name.size() == word.size() + 1 && entry.name.ends_with('s') &&
+                              entry.name.starts_with(word);
+        if (entry.name == word || (singular && !is_command)) return entry.name;
+    }
+    return {};
+}
+
+std::vector<std::string_view> verbs_of(std::string_view noun) {
+    std::vector<std::string_view> verbs;
+    for (const command_entry& entry : entries) {
+        if (entry.name == noun && !entry.hidden && !entry.verb.empty()) verbs.push_back(entry.verb);
+    }
+    return verbs;
+}
+
+}  // namespace trinco::program

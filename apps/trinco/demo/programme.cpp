@@ -1,0 +1,101 @@
+#include "apps/trinco/demo/programme.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <utility>
+
+#include "apps/trinco/config/settings.hpp"
+#include "apps/trinco/demo/household.hpp"
+#include "apps/trinco/demo/scratch.hpp"
+#include "apps/trinco/exit_codes.hpp"
+#include "apps/trinco/stores/open_store.hpp"
+
+namespace trinco::program::demo {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+using steady = std::chrono::steady_clock;
+
+// All acts together: what the user was promised, less the time that clearing up may take.
+constexpr auto whole_time = 56s;
+// An act that has not ended by then has failed, so that the next one has its time.
+constexpr auto time_of_act = 30s;
+
+// Whether breakers and locks can be kept there at all, before processes complain about it.
+std::optional<problem> check_store(const std::string& url) {
+    settings with;
+    with.breakers_url = url;
+    with.locks_url = url;
+    with.name_space = "default";
+    const auto opened = open_store(with, needs::locks);
+    if (const auto* why = std::get_if<problem>(&opened)) {
+        return problem{why->code, why->sentence + "; the demo keeps it in TMPDIR"};
+    }
+    return std::nullopt;
+}
+
+std::string last_line_of(const std::filesystem::path& file) {
+    std::ifstream text(file);
+    std::string last;
+    for (std::string line; std::getline(text, line);) last = line;
+    return last;
+}
+
+played play_one(const act& what, const stage& frame) {
+    std::error_code error;
+    std::filesystem::create_directory(frame.scratch, error);
+    if (error) {
+        act_result none;
+        none.failure = problem{exit_unavailable, "a folder of the demo could not be made in " +
+                                                     frame.scratch.parent_path().string() + ": " +
+                                                     error.message()};
+        return {&what, std::move(none)};
+    }
+    return {&what, what.play(frame)};
+}
+
+}  // namespace
+
+bool played::held() const {
+    return !seen.failure && !seen.claims.empty() &&
+           std::all_of(seen.claims.begin(), seen.claims.end(),
+                       [](const claim& one) { return one.held; });
+}
+
+bool programme_result::held() const {
+    return !failure && nothing_left && !acts.empty() &&
+           std::all_of(acts.begin(), acts.end(), [](const played& one) { return one.held(); });
+}
+
+programme_result play(const programme& what, voice& to, const interruption& end,
+                      steady::time_point began) {
+    programme_result all;
+    auto made = scratch::make();
+    if (auto* why = std::get_if<problem>(&made)) {
+        all.failure = std::move(*why);
+        return all;
+    }
+    auto& place = std::get<scratch>(made);
+    household processes;
+    const std::string url = "local:" + (place.folder() / "demo.db").string();
+    all.failure = check_store(url);
+    for (const act* one : what.acts) {
+        if (all.failure || end.signal() != 0) break;
+        to.enter(one->name);
+        to.tell("act", one->scene);
+        const std::filesystem::path folder = place.folder() / one->name;
+        const auto until = std::min(steady::now() + time_of_act, began + whole_time);
+        all.acts.push_back(play_one(*one, {what.seed, folder, url, to, end.descriptor(), until}));
+        to.show({});
+        if (!all.acts.back().held()) all.last_error = last_line_of(folder / "errors");
+    }
+    to.enter({});
+    const bool gone = processes.end(2s);
+    all.nothing_left = place.remove() && gone;
+    all.took = std::chrono::duration_cast<milliseconds>(steady::now() - began);
+    return all;
+}
+
+}  // namespace trinco::program::demo

@@ -1,0 +1,117 @@
+#include <array>
+
+#include "apps/trinco/help/help.hpp"
+
+namespace trinco::program {
+namespace {
+
+constexpr std::string_view urls =
+    R"(Breakers and locks are kept in a store, named by its URL: --breakers URL, --locks URL, or the
+configuration ('trinco help config').
+
+  URL              breakers  locks  for
+)"
+#if TRINCO_LOCAL
+    R"(  local:           yes       yes    all processes of a user on this machine: services, jobs,
+                                    cron; a file in the user's home, /var/lib/trinco for root.
+                                    The default
+  local:/FILE.db   yes       yes    in a file that users can share and whose folder must exist
+)"
+#endif
+    R"(  memory:          yes       yes    one process: tests of what uses the library; refused here
+  memory:NAME      yes       yes    the same, several apart from each other
+
+A program opens the same store with the driver of its scheme: trinco::open(url, {drivers...}) with
+trinco::drivers::memory(). See include/trinco/store.hpp.
+No store of this version is shared by several machines.
+)";
+
+constexpr std::string_view exit_codes =
+    R"(code     meaning
+0        done
+1-63     the command's own, as all others when it ran and nothing below happened
+64       the command line or a configuration file is wrong; one line on standard error says
+         what was meant
+69       the store cannot be used: its folder is not there, its file is not one, no answer in time.
+         'trinco call' runs its command all the same, unless --on-no-store refuse
+74       standard output could not be written
+75       the lock was not acquired in time, or the circuit breaker refuses the call
+76       the lock was lost while the command ran
+77       the store cannot be used for want of rights; for the rest as 69
+126      the command cannot be executed
+127      there is no such command
+128+n    the command, or the wait for it, was ended by signal n
+
+Data goes to standard output, messages to standard error, each beginning with "trinco: ".
+)";
+
+constexpr std::string_view environment =
+    R"(Read, unless empty; an option of the command line counts more, a file less:
+
+  variable             option        is
+  TRINCO_BREAKERS      --breakers    the URL of the store of breakers ('trinco help urls')
+  TRINCO_LOCKS         --locks       the URL of the store of locks
+  TRINCO_NAMESPACE     --namespace   whose breakers: those of an environment
+  TRINCO_LOCKS_PREFIX  --prefix      what stands before the name of every lock
+  TRINCO_INSTANCE      --instance    the failure domain that this process counts as; the machine
+  TRINCO_CONFIG        --config      a configuration file, which must exist ('trinco help config')
+  NO_COLOR, TERM=dumb                no colours, no moving display
+
+Set for the command of 'trinco lock':
+
+  TRINCO_LOCK          the name of the lock
+  TRINCO_TOKEN         its fencing token: larger than any before; hand it to what must not be
+                       written by an old holder. Not set with --shared or -n
+  TRINCO_LEASE         the lease that the lock is held under
+
+'trinco config show' says what holds, and where each value is from.
+)";
+
+constexpr std::string_view config =
+    R"(Two files are read: /etc/trinco.toml and, above it, .config/trinco/trinco.toml in the user's
+home, as the password database names it. With --config FILE or TRINCO_CONFIG only that file is read,
+and it must exist. No file of the working directory counts: where a job runs must not decide where
+its lock is kept. A variable counts more than a file ('trinco help environment'), an option more
+than both.
+
+  # TOML. All keys may be left out.
+  instance = "rack-7"               # the failure domain; default: this machine
+
+  [locks]
+  store = "local:"                  # 'trinco help urls'
+  prefix = ""                       # before the name of every lock
+
+  [breakers]
+  store = "local:"
+  namespace = "default"
+
+  [breakers.policies.payments]      # how 'trinco call payments' decides
+  failure_rate = "50%"              # or 0.5; any option of 'trinco help options'
+  open_for = "10s"                  # durations are texts with a unit: "1h30m"
+  timeout = "2s"                    # and of 'trinco call': timeout, grace, failure_exit,
+  fallback = "cat last.json"        # ignore_exit, fallback, code_open, on_no_store
+
+A key that is not known is a mistake, answered with its place and the nearest one that is.
+What is wrong in a policy stops 'trinco call' of that breaker, but no lock.
+'trinco config show' says what holds, and where each value is from.
+)";
+
+constexpr std::array<std::string_view, 5> topics = {"options", "urls", "config", "environment",
+                                                    "exit-codes"};
+
+}  // namespace
+
+std::span<const std::string_view> help_topics() {
+    return topics;
+}
+
+std::string help_on_topic(std::string_view topic) {
+    if (topic == "options") return help_options();
+    if (topic == "urls") return std::string(urls);
+    if (topic == "config") return std::string(config);
+    if (topic == "environment") return std::string(environment);
+    if (topic == "exit-codes") return std::string(exit_codes);
+    return {};
+}
+
+}  // namespace trinco::program

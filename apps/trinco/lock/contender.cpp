@@ -1,0 +1,161 @@
+#include "apps/trinco/lock/contender.hpp"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <mutex>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "apps/trinco/stores/open_store.hpp"
+#include "store/open.hpp"
+#include "trinco/error.hpp"
+
+namespace trinco::program {
+namespace {
+
+using namespace std::chrono_literals;
+using detail::lock_access;
+
+constexpr std::size_t rows_shown = 200;
+constexpr auto listing_limit = 300ms;
+
+std::string without_name(std::string_view sentence) {
+    constexpr std::string_view name = "trinco: ";
+    if (sentence.starts_with(name)) sentence.remove_prefix(name.size());
+    return std::string(sentence);
+}
+
+}  // namespace
+
+// Where threads of the library leave word. Shared with them: what they say may come late.
+struct contender::bell {
+    bell() : event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+        if (event < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
+    }
+    ~bell() { ::close(event); }
+    bell(const bell&) = delete;
+    bell& operator=(const bell&) = delete;
+
+    void ring() const noexcept {
+        const std::uint64_t one = 1;
+        static_cast<void>(::write(event, &one, sizeof one));
+    }
+    void answered(std::error_code error) {
+        const std::lock_guard hold(m);
+        said.answer = error;
+        ring();
+    }
+    void lost(std::error_code why) {
+        const std::lock_guard hold(m);
+        said.loss = why;
+        ring();
+    }
+
+    const int event;
+    std::mutex m;
+    contender_news said;
+};
+
+contender::contender(const store& at, const lock_plan& plan) : at_(at), plan_(plan) {}
+
+contender::~contender() {
+    if (lock_) lock_->retire();
+}
+
+std::optional<problem> contender::enter(std::optional<detail::deadline> by) {
+    if (lock_) lock_->retire();
+    lock_ = nullptr;
+    session_.reset();
+    const auto& offers = detail::store_access::state(at_)->locks()->traits();
+    const auto kind = plan_.what.kind;
+    if ((kind == detail::claim_kind::shared && !offers.shared) ||
+        (kind == detail::claim_kind::permit && !offers.permits)) {
+        return problem{exit_usage, "the store " + std::string(at_.url()) +
+                                       " has exclusive locks only; leave out --shared and -n"};
+    }
+    session_options options;
+    options.ttl = plan_.ttl;
+    options.label = plan_.label;
+    detail::lock_request how;
+    how.by = by;
+    how.only_if_free = plan_.wait == 0ms;
+    try {
+        const auto shell = lock_access::make_shell(at_, options);
+        bell_ = std::make_shared<bell>();
+        auto lock = std::make_shared<detail::mutex_shell>(shell, std::vector{plan_.what}, "");
+        lock->on_loss([bell = bell_](std::error_code why) { bell->lost(why); });
+        // In one go, as far as the store can do that: coming back here in between would take longer
+        // than entering itself.
+        detail::session_shell::first_claim first;
+        first.parts = {plan_.what};
+        first.only_if_free = how.only_if_free;
+        first.enter = [lock, bell = bell_, how]() mutable {
+            lock->async_lock_quick([bell](std::error_code e) { bell->answered(e); },
+                                   std::move(how));
+        };
+        const auto error = shell->open(std::move(first));
+        if (error) throw lock_access::no_session(at_, error);
+        session_ = lock_access::wrap(shell);
+        lock_ = std::move(lock);
+    } catch (const std::system_error& e) {
+        return problem{exit_code_of(e.code()), without_name(e.what())};
+    }
+    return std::nullopt;
+}
+
+int contender::descriptor() const noexcept {
+    return bell_->event;
+}
+
+contender_news contender::news() {
+    std::uint64_t rung = 0;
+    static_cast<void>(::read(bell_->event, &rung, sizeof rung));
+    const std::lock_guard hold(bell_->m);
+    return bell_->said;
+}
+
+lock_look contender::look() const {
+    lock_look at{detail::boot_clock::now()};
+    at.held = lock_->held();
+    at.valid_for = lock_->valid_for();
+    const std::lock_guard hold(bell_->m);
+    at.asked_back = bell_->said.loss == errc::evicted;
+    return at;
+}
+
+int contender::live_descriptor() const {
+    return lock_access::shell(*session_)->live_descriptor();
+}
+
+std::vector<detail::entry> contender::queue() const {
+    const auto& name = plan_.what.name;
+    auto page = ask_locks<detail::entries>(
+        at_, listing_limit, [&](detail::lock_store& locks, detail::deadline by, auto done) {
+            return locks.list(name, "", rows_shown, by, std::move(done));
+        });
+    auto rows = std::move(page.value.rows);
+    std::erase_if(rows, [&](const detail::entry& e) { return e.name != name; });
+    return rows;
+}
+
+bool contender::is_own(const detail::entry& e) const {
+    return std::string_view(e.handle).starts_with(lease() + "/");
+}
+
+bool contender::leave(std::chrono::milliseconds within) {
+    // The end of the session ends what is on it, in one step. It is no loss that one would be told.
+    lock_->on_loss(nullptr);
+    const auto shell = lock_access::shell(*session_);
+    const auto answer = std::make_shared<detail::awaited>();
+    shell->on().post([shell, answer, within] {
+        shell->core()->close(shell->on().now() + within,
+                             [answer](std::error_code error) { answer->set(error); });
+    });
+    if (!answer->wait_until(std::chrono::steady_clock::now() + within)) return false;
+    return !answer->error();
+}
+
+}  // namespace trinco::program

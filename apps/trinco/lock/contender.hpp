@@ -1,0 +1,68 @@
+// One who wants a lock: a session of its own and the lock on it, for a thread that waits for
+// several things at a time. What happens shows at a descriptor.
+//
+// Its functions are called by one thread. Everything that waits is bounded.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+
+#include "apps/trinco/lock/lock_options.hpp"
+#include "apps/trinco/lock/tenure.hpp"
+#include "apps/trinco/problem.hpp"
+#include "lock/mutex_shell.hpp"
+#include "store/lock_store.hpp"
+#include "trinco/session.hpp"
+#include "trinco/store.hpp"
+
+namespace trinco::program {
+
+struct contender_news {
+    std::optional<std::error_code> answer;  // of the wait: none, or why it ended without the lock
+    std::error_code loss;                   // evicted: asked back; lost
+};
+
+class contender {
+public:
+    contender(const store& at, const lock_plan& plan);
+    ~contender();
+    contender(const contender&) = delete;
+    contender& operator=(const contender&) = delete;
+
+    // Opens the session (again, when it was lost), waiting at most as long as sessions do for a
+    // store, and enters the queue, until then at most.
+    [[nodiscard]] std::optional<problem> enter(std::optional<detail::deadline> by);
+
+    // Readable when there are news.
+    [[nodiscard]] int descriptor() const noexcept;
+    [[nodiscard]] contender_news news();
+
+    // What it has; now, and at any time.
+    [[nodiscard]] lock_look look() const;
+    [[nodiscard]] std::uint64_t token() const { return lock_->token(); }
+    [[nodiscard]] std::string lease() const { return session_->id(); }
+    [[nodiscard]] int live_descriptor() const;
+
+    // The entries of the lock's queue, in their order; none when the store does not answer.
+    [[nodiscard]] std::vector<detail::entry> queue() const;
+    [[nodiscard]] bool is_own(const detail::entry& e) const;
+
+    // Gives back everything, at most in that time. False: no answer by then. What remains ends
+    // with this process, or with the TTL.
+    [[nodiscard]] bool leave(std::chrono::milliseconds within);
+
+private:
+    struct bell;
+
+    const store& at_;
+    const lock_plan& plan_;
+    std::optional<session> session_;
+    std::shared_ptr<bell> bell_;  // of this session
+    std::shared_ptr<detail::mutex_shell> lock_;
+};
+
+}  // namespace trinco::program

@@ -1,0 +1,59 @@
+#include "apps/trinco/lock/lock_command.hpp"
+
+#include <malloc.h>
+
+#include <cstdlib>
+#include <utility>
+#include <variant>
+
+#include "apps/trinco/lock/ending_signals.hpp"
+#include "apps/trinco/lock/lock_options.hpp"
+#include "apps/trinco/lock/lock_run.hpp"
+#include "apps/trinco/stores/open_store.hpp"
+
+namespace trinco::program {
+namespace {
+
+class lock_command final : public command {
+public:
+    void declare(arguments& to) override { declare_lock_options(to, options_); }
+    int run(std::span<const std::string> words) override;
+
+private:
+    lock_options options_;
+};
+
+int lock_command::run(std::span<const std::string> words) {
+    signal_desk desk;
+    const auto loaded = load_settings(options_.where);
+    if (const auto* bad = std::get_if<problem>(&loaded)) return complain(*bad);
+    const auto& with = std::get<settings>(loaded);
+    const auto planned = plan_of(options_, with.prefix, words.front());
+    if (const auto* bad = std::get_if<problem>(&planned)) return complain(*bad);
+    const auto& plan = std::get<lock_plan>(planned);
+    // A program that runs for a moment, with little to allocate, is better off with one heap for
+    // all threads than with making several.
+    ::mallopt(M_ARENA_MAX, 1);
+    // One of an outer lock says nothing about this one.
+    ::unsetenv("TRINCO_TOKEN");
+    auto started = guardian::start();
+    if (const auto* bad = std::get_if<problem>(&started)) return complain(*bad);
+    command_spec what;
+    what.words.assign(words.begin(), words.end());
+    std::variant<store, problem> opened;
+    {
+        const ending_signals_allowed meanwhile;
+        opened = open_store(with, needs::locks);
+    }
+    if (const auto* bad = std::get_if<problem>(&opened)) return complain(*bad);
+    run_under_lock(options_, plan, std::get<store>(opened), std::get<guardian>(std::move(started)),
+                   desk, what);
+}
+
+}  // namespace
+
+std::unique_ptr<command> make_lock_command() {
+    return std::make_unique<lock_command>();
+}
+
+}  // namespace trinco::program

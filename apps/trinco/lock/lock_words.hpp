@@ -1,0 +1,25 @@
+// Sentences of `trinco lock` about a lock, its queue and times.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "apps/trinco/lock/contender.hpp"
+
+namespace trinco::program {
+
+// "held for 3 s by "vm:1234 backup"; 2 wait"; empty when nobody holds it or waits.
+[[nodiscard]] std::string holders_words(const std::vector<detail::entry>& queue,
+                                        const contender& own);
+// "2 ahead, held for 3 s by ...".
+[[nodiscard]] std::string place_words(const std::vector<detail::entry>& queue,
+                                      const contender& own);
+// Who asked for it back: "root@vm asked for it back ("maintenance")".
+[[nodiscard]] std::string eviction_words(const std::vector<detail::entry>& queue,
+                                         const contender& own);
+// Also of less than a millisecond: "0.4 ms".
+[[nodiscard]] std::string short_time_words(std::chrono::nanoseconds d);
+
+}  // namespace trinco::program

@@ -1,0 +1,60 @@
+#include "apps/trinco/locks/lock_list.hpp"
+
+#include <chrono>
+
+#include "apps/trinco/exit_codes.hpp"
+#include "apps/trinco/stores/open_store.hpp"
+#include "core/names.hpp"
+
+namespace trinco::program {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t rows_of_a_page = 500;
+constexpr auto patience = 5s;
+
+}  // namespace
+
+std::optional<problem> check_scope(const lock_scope& scope) {
+    std::string name = scope.prefix + scope.beginning;
+    if (!scope.whole_name) {
+        if (name.ends_with('/')) name.pop_back();
+        if (name.empty()) return std::nullopt;
+    }
+    if (const auto bad = detail::check_lock_name(name)) return problem{exit_usage, *bad};
+    return std::nullopt;
+}
+
+void add_entries(std::vector<lock_row>& to, const std::vector<detail::entry>& page,
+                 const lock_scope& scope) {
+    for (const auto& e : page) {
+        if (!e.name.starts_with(scope.prefix)) continue;
+        std::string name = e.name.substr(scope.prefix.size());
+        if (scope.whole_name && name != scope.beginning) continue;
+        if (to.empty() || to.back().name != name) to.push_back({std::move(name), {}, {}});
+        (e.holds ? to.back().holders : to.back().waiters).push_back(e);
+    }
+}
+
+std::variant<std::vector<lock_row>, problem> list_locks(const store& at, const lock_scope& scope) {
+    std::vector<lock_row> rows;
+    const std::string beginning = scope.prefix + scope.beginning;
+    std::string from;
+    do {
+        const auto page = ask_locks<detail::entries>(
+            at, patience, [&](detail::lock_store& locks, detail::deadline by, auto done) {
+                return locks.list(beginning, from, rows_of_a_page, by, std::move(done));
+            });
+        if (page.error) return store_problem(at, "list locks", page.error);
+        add_entries(rows, page.value.rows, scope);
+        from = page.value.next;
+        // Names come in order: behind the one that is meant there is nothing more of it.
+        const bool beyond = scope.whole_name && !page.value.rows.empty() &&
+                            page.value.rows.back().name != beginning;
+        if (beyond) break;
+    } while (!from.empty());
+    return rows;
+}
+
+}  // namespace trinco::program

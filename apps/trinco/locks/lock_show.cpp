@@ -1,0 +1,152 @@
+#include "apps/trinco/locks/lock_show.hpp"
+
+#include <algorithm>
+#include <span>
+
+#include "apps/trinco/command_line/duration.hpp"
+#include "apps/trinco/output/table.hpp"
+#include "apps/trinco/output/visible.hpp"
+
+namespace trinco::program {
+namespace {
+
+using detail::entry;
+
+std::string kind_text(const entry& e) {
+    std::string text(kind_word(e.kind));
+    if (e.n > 0) text += " of " + std::to_string(e.n);
+    return text;
+}
+
+std::string token_text(const entry& e) {
+    return e.token == 0 ? "" : std::to_string(e.token);
+}
+
+// How long it has been what it is.
+std::chrono::milliseconds age(const entry& e) {
+    return e.held.value_or(e.since);
+}
+
+std::string note_text(const entry& e) {
+    if (!e.evicted) return "";
+    std::string text = "asked back by " + (e.evicted->who.empty() ? "?" : e.evicted->who);
+    if (!e.evicted->why.empty()) text += ": " + e.evicted->why;
+    return text;
+}
+
+std::string array(const std::vector<entry>& entries) {
+    json_array all;
+    for (const auto& e : entries) all.add_raw(entry_json(e).text());
+    return all.text();
+}
+
+std::string holder_text(const lock_row& row) {
+    if (row.holders.empty()) return "";
+    std::string text = row.holders.front().info;
+    if (row.holders.size() > 1) text += " +" + std::to_string(row.holders.size() - 1);
+    return text;
+}
+
+const entry& first_of(const lock_row& row) {
+    return row.holders.empty() ? row.waiters.front() : row.holders.front();
+}
+
+}  // namespace
+
+std::string_view kind_word(detail::claim_kind kind) noexcept {
+    switch (kind) {
+        case detail::claim_kind::exclusive: return "exclusive";
+        case detail::claim_kind::shared: return "shared";
+        case detail::claim_kind::permit: return "semaphore";
+    }
+    return "";
+}
+
+json_object entry_json(const entry& e) {
+    json_object o;
+    o.add("owner", e.info).add("kind", kind_word(e.kind));
+    if (e.n > 0) o.add("n", e.n);
+    if (e.token != 0) o.add("token", e.token);
+    o.add("since_ms", e.since.count());
+    if (e.held) o.add("held_ms", e.held->count());
+    o.add("ttl_left_ms", e.left.count());
+    if (e.evicted) {
+        o.add_raw("asked_back",
+                  json_object().add("by", e.evicted->who).add("reason", e.evicted->why).text());
+    }
+    return o;
+}
+
+std::string locks_table(const std::vector<lock_row>& rows) {
+    table t({"NAME", "HOLDER", "HELD", "TTL", "WAITERS", "TOKEN"});
+    for (const auto& row : rows) {
+        const auto waiters = std::to_string(row.waiters.size());
+        if (row.holders.empty()) {
+            t.row({row.name, "", "", "", waiters, ""});
+            continue;
+        }
+        const entry& first = row.holders.front();
+        t.row({row.name, holder_text(row), duration_words(age(first)), duration_words(first.left),
+               waiters, token_text(first)});
+    }
+    return t.text();
+}
+
+std::string locks_json(const std::vector<lock_row>& rows) {
+    json_array all;
+    for (const auto& row : rows) {
+        all.add_raw(json_object()
+                        .add("name", row.name)
+                        .add("kind", kind_word(first_of(row).kind))
+                        .add_raw("holders", array(row.holders))
+                        .add("waiters", row.waiters.size())
+                        .text());
+    }
+    return json_object().add("schema", 1).add_raw("locks", all.text()).text() + "\n";
+}
+
+std::string lock_names(const std::vector<lock_row>& rows) {
+    std::string names;
+    for (const auto& row : rows) names += row.name + "\n";
+    return names;
+}
+
+std::string lock_table(const lock_row& row) {
+    const auto is_noted = [](const entry& e) { return e.evicted.has_value(); };
+    const bool noted = std::any_of(row.holders.begin(), row.holders.end(), is_noted) ||
+                       std::any_of(row.waiters.begin(), row.waiters.end(), is_noted);
+    std::vector<std::string> head = {"PLACE", "KIND", "OWNER", "SINCE", "TTL", "TOKEN"};
+    if (noted) head.emplace_back("NOTE");
+    table t(head);
+    const auto add = [&](const std::string& place, const entry& e) {
+        std::vector<std::string> cells = {
+            place,        kind_text(e), e.info, duration_words(age(e)), duration_words(e.left),
+            token_text(e)};
+        if (noted) cells.push_back(note_text(e));
+        t.row(std::move(cells));
+    };
+    for (const auto& e : row.holders) add("holds", e);
+    std::size_t place = 0;
+    for (const auto& e : row.waiters) add(std::to_string(++place), e);
+    return t.text();
+}
+
+std::string lock_json(const lock_row& row) {
+    return json_object()
+               .add("schema", 1)
+               .add("name", row.name)
+               .add_raw("holders", array(row.holders))
+               .add_raw("waiters", array(row.waiters))
+               .text() +
+           "\n";
+}
+
+std::string lock_owners(const lock_row& row) {
+    std::string owners;
+    for (const auto* list : {&row.holders, &row.waiters}) {
+        for (const auto& e : *list) owners += visible(e.info) + "\n";
+    }
+    return owners;
+}
+
+}  // namespace trinco::program

@@ -1,0 +1,76 @@
+// `trinco locks ls` and `trinco locks show`.
+#include "apps/trinco/locks/lock_show.hpp"
+#include "apps/trinco/locks/locks_commands.hpp"
+#include "apps/trinco/locks/locks_scene.hpp"
+#include "apps/trinco/output/print.hpp"
+
+namespace trinco::program {
+namespace {
+
+class locks_ls final : public command {
+public:
+    void declare(arguments& to) override {
+        to.positional("NAME|PREFIX*", what_, what_is_meant, arguments::need::optional);
+        to.output_option(format_);
+        to.store_options(where_, arguments::stores::locks);
+        complete_locks(to, "NAME|PREFIX*", where_);
+    }
+    int run(std::span<const std::string>) override {
+        const auto scene = open_scene(where_, scope_of(what_));
+        if (const auto* const bad = std::get_if<problem>(&scene)) return complain(*bad);
+        const auto& in = std::get<locks_scene>(scene);
+        const auto listed = list_locks(in.at, in.scope);
+        if (const auto* const bad = std::get_if<problem>(&listed)) return complain(*bad);
+        const auto& rows = std::get<std::vector<lock_row>>(listed);
+        if (format_ == "json") return print(locks_json(rows));
+        if (format_ == "name") return print(lock_names(rows));
+        if (rows.empty()) say(nothing_there(in));
+        return print(locks_table(rows));
+    }
+
+private:
+    std::string what_;
+    std::string format_ = "table";
+    store_flags where_;
+};
+
+class locks_show final : public command {
+public:
+    void declare(arguments& to) override {
+        to.positional("NAME", name_, "the lock");
+        to.output_option(format_);
+        to.store_options(where_, arguments::stores::locks);
+        complete_locks(to, "NAME", where_);
+    }
+    int run(std::span<const std::string>) override {
+        const auto scene = open_scene(where_, {.beginning = name_, .whole_name = true});
+        if (const auto* const bad = std::get_if<problem>(&scene)) return complain(*bad);
+        const auto& in = std::get<locks_scene>(scene);
+        auto listed = list_locks(in.at, in.scope);
+        if (const auto* const bad = std::get_if<problem>(&listed)) return complain(*bad);
+        auto& rows = std::get<std::vector<lock_row>>(listed);
+        const bool free = rows.empty();
+        if (free) rows.push_back({name_, {}, {}});
+        if (format_ == "json") return print(lock_json(rows.front()));
+        if (format_ == "name") return print(lock_owners(rows.front()));
+        if (free) say(nothing_there(in));
+        return print(lock_table(rows.front()));
+    }
+
+private:
+    std::string name_;
+    std::string format_ = "table";
+    store_flags where_;
+};
+
+}  // namespace
+
+std::unique_ptr<command> make_locks_ls() {
+    return std::make_unique<locks_ls>();
+}
+
+std::unique_ptr<command> make_locks_show() {
+    return std::make_unique<locks_show>();
+}
+
+}  // namespace trinco::program

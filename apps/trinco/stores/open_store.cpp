@@ -1,0 +1,108 @@
+#include "apps/trinco/stores/open_store.hpp"
+
+#include <vector>
+
+#include "apps/trinco/exit_codes.hpp"
+#include "apps/trinco/stores/sudo_warning.hpp"
+#include "core/quoted.hpp"
+#include "store/driver.hpp"
+#include "store/shown_url.hpp"
+#include "trinco/memory.hpp"
+#if TRINCO_LOCAL
+#include "trinco/local.hpp"
+#endif
+
+namespace trinco::program {
+namespace {
+
+std::string_view kept(needs what) {
+    return what == needs::locks ? "locks" : "circuit breakers";
+}
+
+problem keeps_none(const store& opened, needs what) {
+    const std::string setting = what == needs::locks ? "--locks" : "--breakers";
+    return {exit_usage, "the store " + std::string(opened.url()) + " keeps no " +
+                            std::string(kept(what)) + "; name another one with " + setting +
+                            " ('trinco help urls' lists which keep what)"};
+}
+
+// "TRINCO_LOCKS: ", or nothing when nobody said it.
+std::string said_by(const settings& with, needs what) {
+    const std::string_view key = what == needs::locks ? "locks.store" : "breakers.store";
+    for (const setting& one : with.all) {
+        if (one.key == key && one.source != "default") return one.source + ": ";
+    }
+    return {};
+}
+
+// Of a store that did not open. What there is a driver for, and what the machine does not let it
+// use (a network file system, another machine's file), is no mistake of whoever typed the URL.
+int opening_code(const std::error_code& error, std::string_view url) {
+    if (error != errc::not_supported) return exit_code_of(error);
+    const std::string scheme = detail::scheme_of(url);
+    for (const driver& one : all_drivers()) {
+        for (const std::string_view known : detail::store_access::driver_of(one)->schemes()) {
+            if (known == scheme) return exit_unavailable;
+        }
+    }
+    return exit_usage;
+}
+
+bool is_memory(std::string_view url) {
+    return url == "memory" || url.starts_with("memory:");
+}
+
+// What to do about an error, where there is something to do. Begins with "; ".
+std::string_view next_step(const std::error_code& error) {
+    if (error == errc::unavailable) return "; is its place there, writable and undamaged?";
+    if (error == errc::denied) return "; which user may use it, and is this one of them?";
+    if (error == errc::unknown_outcome) return "; look what holds now before doing it again";
+    return "";
+}
+
+}  // namespace
+
+std::span<const driver> all_drivers() {
+    static const std::vector<driver> drivers = {
+#if TRINCO_LOCAL
+        drivers::local(),
+#endif
+        drivers::memory(),
+    };
+    return drivers;
+}
+
+std::variant<store, problem> open_store(const settings& with, needs what,
+                                        std::string_view instance) {
+    for (const std::string& warning : with.warnings) say(warning);
+    store_settings how;
+    how.name_space = with.name_space;
+    how.instance = instance;
+    // The setting "instance" names the failure domain, as TRINCO_INSTANCE does for the library.
+    how.voter = with.instance;
+    // Breakers alone have voters, and finding out one's own takes reading four files.
+    if (what == needs::locks && how.voter.empty()) how.voter = "locks";
+    std::error_code error;
+    std::string why;
+    const std::string& url = what == needs::locks ? with.locks_url : with.breakers_url;
+    if (is_memory(url)) {
+        return problem{exit_usage,
+                       said_by(with, what) + "the store " + detail::quoted(url, 100) +
+                           " is gone with this process and shared with nobody; use local:, which "
+                           "all processes of this machine share"};
+    }
+    if (const auto warning = sudo_warning(url)) say(*warning);
+    store opened = trinco::open(url, all_drivers(), how, error, &why);
+    if (error) return problem{opening_code(error, url), said_by(with, what) + why};
+    const bool keeps = what == needs::locks ? opened.has_locks() : opened.has_breakers();
+    if (!keeps) return keeps_none(opened, what);
+    return opened;
+}
+
+problem store_problem(const store& s, std::string_view what, const std::error_code& error) {
+    return {exit_code_of(error), "the store " + std::string(s.url()) + " could not " +
+                                     std::string(what) + ": " + error.message() +
+                                     std::string(next_step(error))};
+}
+
+}  // namespace trinco::program

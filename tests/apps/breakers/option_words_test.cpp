@@ -1,0 +1,111 @@
+// Options as people write them, and as they travel.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "apps/trinco/breakers/option_words.hpp"
+#include "core/breaker/policy.hpp"
+
+namespace trinco::program {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(OptionWords, ValuesAreReadAsTheTableOfOptionsShowsThem) {
+    breaker_options o;
+    EXPECT_FALSE(assign_option("failure_rate", "0.3", o));
+    EXPECT_FALSE(assign_option("window", "1.5min", o));
+    EXPECT_FALSE(assign_option("minimum_calls", "12", o));
+    EXPECT_FALSE(assign_option("recovery_ramp", "0", o));
+    EXPECT_FALSE(assign_option("consistency", "strict", o));
+    EXPECT_EQ(0.3, o.failure_rate);
+    EXPECT_EQ(90s, o.window);
+    EXPECT_EQ(12U, o.minimum_calls);
+    EXPECT_EQ(consistency::strict, o.consistency);
+    o.failure_count = 3;
+    EXPECT_FALSE(assign_option("failure_count", "off", o));
+    EXPECT_EQ(0U, o.failure_count);
+}
+
+TEST(OptionWords, WhatIsNoValueIsASentence) {
+    breaker_options o;
+    for (const auto& [key, value] :
+         std::vector<std::pair<const char*, const char*>>{{"failure_rate", "half"},
+                                                          {"failure_rate", ""},
+                                                          {"window", "20"},
+                                                          {"window", "soon"},
+                                                          {"minimum_calls", "1.5"},
+                                                          {"minimum_calls", "-1"},
+                                                          {"minimum_calls", "off"},
+                                                          {"consistency", "loose"},
+                                                          {"open_for", "-1s"},
+                                                          {"failure_rate", "0"},
+                                                          {"failure_rate", "1.01"},
+                                                          {"failure_rate", "nan"},
+                                                          {"window", "99ms"},
+                                                          {"window", "61min"},
+                                                          {"half_open_probes", "0"}}) {
+        const auto why = assign_option(key, value, o);
+        ASSERT_TRUE(why) << key << "=" << value;
+        EXPECT_NE(std::string::npos, why->find(key)) << *why;
+    }
+    EXPECT_EQ(breaker_options{}, o);
+    EXPECT_EQ("there is no option \"failure_rat\" of breakers; did you mean failure_rate?",
+              assign_option("failure_rat", "1", o));
+    EXPECT_EQ("there is no option \"frobnicate\" of breakers; 'trinco help options' lists them",
+              assign_option("frobnicate", "1", o));
+}
+
+TEST(OptionWords, Pairs) {
+    ASSERT_TRUE(split_pair("a=b=c"));
+    EXPECT_EQ("a", split_pair("a=b=c")->key);
+    EXPECT_EQ("b=c", split_pair("a=b=c")->value);
+    EXPECT_TRUE(split_pair("a="));
+    EXPECT_FALSE(split_pair("=b"));
+    EXPECT_FALSE(split_pair("ab"));
+    EXPECT_FALSE(split_pair(""));
+}
+
+TEST(OptionWords, WhatTravelsIsWhatTheRecordReads) {
+    breaker_options o;
+    std::string text;
+    std::size_t shared = 0;
+    for (const detail::option_row& row : detail::breaker_option_table()) {
+        if (!is_shared_option(row)) continue;
+        ++shared;
+        text += (text.empty() ? "" : " ") + on_wire(row, o);
+    }
+    // All that the policy has, but for the mark that there are slow calls.
+    EXPECT_EQ(18U, shared);
+    const auto read = detail::parse_policy(text, {});
+    ASSERT_TRUE(std::holds_alternative<detail::policy>(read));
+    EXPECT_EQ(detail::policy_of(o), std::get<detail::policy>(read));
+}
+
+TEST(OptionWords, ATextOfTheStoreIsReadBack) {
+    breaker_options o;
+    o.failure_rate = 0.07;
+    o.window = 123s;
+    o.recovery_ramp = 4s;
+    o.quorum = 3;
+    const breaker_options back = options_of_text(detail::to_text(detail::policy_of(o)));
+    EXPECT_EQ(o, back);
+    EXPECT_EQ(breaker_options{}, options_of_text(""));
+    EXPECT_EQ(breaker_options{}, options_of_text("  x=1 failure_rate= window_ms=never =  "));
+}
+
+TEST(OptionWords, AreShownAsTheyAreWritten) {
+    breaker_options o;
+    o.window = 90s;
+    std::string text;
+    for (const option_shown& shown : shared_options(o)) {
+        text += std::string(shown.key) + "=" + shown.value + ";";
+    }
+    EXPECT_NE(std::string::npos, text.find("window=90 s;"));
+    EXPECT_NE(std::string::npos, text.find("failure_count=off;"));
+    EXPECT_EQ(std::string::npos, text.find("consistency"));
+}
+
+}  // namespace
+}  // namespace trinco::program
