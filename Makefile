@@ -8,32 +8,39 @@ JOBS ?= $(shell nproc)
 CTEST = ctest --output-on-failure --parallel $(JOBS) --no-tests=error
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test servers bench sanitize mutants format install setup help test-debian13 \
-        clean packages
+.PHONY: build demo test servers bench torture sanitize mutants format install setup help \
+        test-debian13 clean packages
 
 ## build everything, tests too, into build/release (what `make` alone does)
 build: build/$(BUILD)/build.ninja
 	@cmake --build build/$(BUILD)
 
-## guard real HTTP calls with a breaker while a server hangs, fails and recovers
+## watch real processes sell the last ticket once, and stop calling a dead gateway; ARGS='--seed 7'
 demo: build/release/build.ninja
-	@cmake --build build/release --target guarded_http
-	@build/release/examples/guarded_http --demo
+	@cmake --build build/release --target trinco
+	@build/release/trinco demo $(ARGS)
 
 ## run all tests; ARGS='-R Window' picks some
 test: build
+	@scripts/servers || true
 	@$(CTEST) --test-dir build/$(BUILD) $(ARGS)
 
-## what tests need beyond packages: nothing, in this version
+## fetch the servers that only tests need (Redis, Valkey) into a cache outside of the clone
 servers:
-	@echo "no test of this version needs a server: its stores are memory: and simulated ones"
+	@scripts/servers
 
-## measure the breaker's hot path (nothing else should run meanwhile)
+## measure the breaker's hot path and what local: costs (nothing else should run meanwhile)
 bench: build/release/build.ninja
 	@cmake --build build/release --target benchmarks
 	@for program in build/release/bench/*_bench; do \
 	    echo "== $$program"; $$program $(ARGS) || exit 1; \
 	done
+
+## kill and pause twenty processes of one local: file for ten minutes; SECONDS=60 for one
+torture: build/release/build.ninja
+	@cmake --build build/release --target torture
+	@python3 -B tests/torture/torture.py build/release/trinco \
+	    build/release/tests/torture/torture_child $(if $(SECONDS),--seconds $(SECONDS))
 
 # TSan of GCC 12 cannot place its memory where the kernel randomises addresses by over 28 bits.
 BITS := $(shell cat /proc/sys/vm/mmap_rnd_bits 2>/dev/null || echo 0)
