@@ -186,7 +186,9 @@ class Signals(SupervisedTest):
         self.assertEqual(self.code(wrapper), 128 + signal.SIGTERM)
 
     def test_stop_and_continue_of_the_wrapper_are_those_of_the_command(self):
-        wrapper = self.start(['sleep', '100'])
+        # In a group of its own, as a shell starts jobs: the kernel stops nobody in a group that has
+        # no parent outside, and the tests may run in such a one.
+        wrapper = self.start(['sleep', '100'], preexec_fn=os.setpgrp)
         for _ in range(3):
             wrapper.send_signal(signal.SIGTSTP)
             until(lambda: supervised.state(wrapper.pid) == 'T', 'the wrapper to stop')
@@ -194,6 +196,16 @@ class Signals(SupervisedTest):
             wrapper.send_signal(signal.SIGCONT)
             until(lambda: supervised.state(self.command_pid()) == 'S', 'the command to go on')
             until(lambda: supervised.state(wrapper.pid) == 'S', 'the wrapper to go on')
+        wrapper.send_signal(signal.SIGTERM)
+        self.assertEqual(self.code(wrapper), 128 + signal.SIGTERM)
+
+    def test_where_nobody_could_continue_it_nothing_stops(self):
+        wrapper = self.start(['sh', '-c', f'trap "echo ran > {self.path("out")}" USR1; '
+                                          'while :; do sleep 0.01; done'], start_new_session=True)
+        wrapper.send_signal(signal.SIGTSTP)
+        until(lambda: 'stopped' in [event[0] for event in self.events()], 'the stop')
+        wrapper.send_signal(signal.SIGUSR1)
+        self.assertEqual(self.written('out'), ['ran'])
         wrapper.send_signal(signal.SIGTERM)
         self.assertEqual(self.code(wrapper), 128 + signal.SIGTERM)
 
