@@ -146,6 +146,9 @@ class Demo(unittest.TestCase):
     def assert_live_view(self, shown, *words):
         plain = ESCAPE.sub('', shown)
         for line in re.split(r'[\r\n]+', plain):
+            # A command to be copied stays whole, however long the program's own path is.
+            if re.match(r'  \S*trinco (lock|locks|call|breakers)\b', line):
+                continue
             self.assertLessEqual(len(line), 80, line)
         for word in words:
             self.assertIn(word, plain)
