@@ -3,11 +3,13 @@
 //
 //     INSTANTIATE_TEST_SUITE_P(Memory, LockStore, ::testing::Values(...), lock_case_name);
 //
-// Records, listing and operators are in lock_store_records.hpp, included here.
+// Records, listing and operators are in lock_store_records.hpp, expected claims in
+// lock_store_expected.hpp; both are included here.
 #pragma once
 
 #include <algorithm>
 
+#include "lock_store_expected.hpp"
 #include "lock_store_records.hpp"
 #include "lock_store_world.hpp"
 

@@ -272,5 +272,18 @@ TEST_F(LocalLocks, TheDescriptorOfALeaseIsItsOwnersAlone) {
     EXPECT_EQ(one.store().live_descriptor(""), -1);
 }
 
+TEST_F(LocalLocks, WhoEndsWithoutClosingTakesItsSocketsFileAway) {
+    const auto sockets = [&] {
+        const std::filesystem::directory_iterator all(folder_.path());
+        return std::count_if(begin(all), end(all), [](const auto& e) { return e.is_socket(); });
+    };
+    lock_client one(settings_);
+    const auto on = one.open();
+    ASSERT_FALSE(one.enter(on, 1, "n"));
+    ASSERT_EQ(1, sockets());
+    one.store().before_exit();
+    EXPECT_EQ(0, sockets());
+}
+
 }  // namespace
 }  // namespace trinco::detail::test
