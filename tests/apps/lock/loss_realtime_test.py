@@ -109,9 +109,9 @@ class Loss(Scene):
                                       r'the file of its store was removed or replaced\n\Z')
 
     def test_kill_at_once_and_ignore(self):
-        killed = self.start('a', '--ttl', '1s', '--on-lost', 'kill', '--', 'sh', '-c',
+        killed = self.start('a', '--ttl', '3s', '--on-lost', 'kill', '--', 'sh', '-c',
                             'trap "echo told" TERM; echo began; while :; do sleep 0.01; done')
-        ignored = self.start('b', '--ttl', '1s', '--on-lost', 'ignore', '--', 'sh', '-c',
+        ignored = self.start('b', '--ttl', '3s', '--on-lost', 'ignore', '--', 'sh', '-c',
                              'trap "echo told" TERM; echo began; cat; echo ended')
         self.assertEqual(['began'] * 2, [killed.line(), ignored.line()])
         os.rename(self.folder / 'x.db', self.folder / 'away.db')
