@@ -58,13 +58,20 @@ struct snapshot {
     // In force: the fleet's where a fleet governs.
     double failure_rate = 0.5;
     std::uint32_t minimum_calls = 20;
+    // Where a fleet's options govern that are not this process's own (another process was started
+    // later with others, or an operator has set some): each of them with both values, "quorum=1
+    // (here 2), open_for_ms=5000 (here 10000)". Empty: this process's own are in force.
+    std::string options_differ;
 };
 
 enum class event_kind : std::uint8_t {
     state_changed,     // from -> to
     override_changed,  // an operator's hand, or its expiry
     store_lost,        // the store does not answer: this process decides alone from now on
-    store_back         // the fleet decides again
+    store_back,        // the fleet decides again
+    // Other options than this process's own govern from now on, or others than before; or its own
+    // do again. Once at each such change; reason and snapshot name them.
+    options_differ
 };
 
 struct event {
@@ -72,7 +79,9 @@ struct event {
     breaker_state from = breaker_state::closed;  // as in snapshot; equal unless state_changed
     breaker_state to = breaker_state::closed;
     // Of a transition as in the snapshot. Of an override the operator's, also the one given to
-    // resume, by the breaker that it was called on; empty elsewhere and when it has expired.
+    // resume, by the breaker that it was called on; empty elsewhere and when it has expired. Of
+    // options_differ what the snapshot says. Of store_lost why, as far as the store knows: "the
+    // server refused AUTH: WRONGPASS".
     std::string reason;
     snapshot now;  // taken at the change, under the breaker's lock
     // Events that were dropped just before this one, because more than 1,000 were waiting for a

@@ -39,6 +39,7 @@
 
 #include "trinco/breaker_options.hpp"
 #include "trinco/circuit_breaker.hpp"
+#include "trinco/store_report.hpp"
 
 namespace trinco {
 
@@ -74,6 +75,11 @@ public:
     // In the order of their names.
     [[nodiscard]] std::vector<std::string> names() const;
     [[nodiscard]] std::size_t size() const;
+
+    // What the conversation with the store has been like. Empty without a store. Never waits and
+    // never fails, also while the store does not answer, in an event's callback, and in a child
+    // after fork (as it was then). Cost: some microseconds.
+    [[nodiscard]] store_report report() const;
 
 private:
     struct impl;

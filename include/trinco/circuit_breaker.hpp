@@ -68,10 +68,10 @@
 //              go to the caller. A system that is out of memory ends the program where a member is
 //              noexcept; while closed none allocates.
 // Cost         Closed: about 9 ns for acquire and success together, on any number of threads; no
-//              lock, allocation or system call. Failures below the thresholds cost 6 ns more. With
+//              lock, allocation or system call. Failures below the thresholds cost 3 ns more. With
 //              durations about 65 ns, most of it for two readings of the clock. A count window
-//              takes a mutex, about 20 ns in all; so do, for some 50 ns, failures in a row,
-//              half-open, the ramp and observing. A refusal while open: about 16 ns, no exception.
+//              takes a mutex, about 25 ns in all; so do, for some 50 ns, failures in a row,
+//              half-open, the ramp and observing. A refusal while open: about 22 ns, no exception.
 //              Measured on one core of an AMD EPYC at 2.6 GHz; `make bench` shows the first of them
 //              on yours. Memory: 320 bytes a window slice and core of the machine (16 cores at
 //              most), 3 KiB a core with the defaults; a place of 8 bytes a call, in a table that is

@@ -50,7 +50,8 @@
 //              fork() without exec when its parent is killed at that moment.
 // Cost         open: a thread "trinco-local", seven descriptors, and one for each session; some
 //              milliseconds. A call: one transaction, shared with those that wait at the same time;
-//              only records of locks wait for the disk.
+//              only records of locks wait for the disk. Calls without a pause keep two threads
+//              awake, for 100 us after the last.
 // Bounds       100,000 breakers, 10,000 sessions, 100,000 claims, 100,000 records a file
 //              (errc::busy).
 // Errors       open: errc::invalid (what follows local: is no absolute path of a file), and what

@@ -243,4 +243,11 @@ std::size_t breaker_registry::size() const {
     return impl_->breakers.size();
 }
 
+store_report breaker_registry::report() const {
+    if (!impl_->sync) return {};
+    store_report r = impl_->sync->report(detail::boot_clock::now());
+    r.store = impl_->store->url();
+    return r;
+}
+
 }  // namespace trinco

@@ -1,4 +1,4 @@
-// Acquiring and settling: the part without a lock, and the ways out of it.
+// Acquiring and settling: what the hot path falls back to, with and without a lock.
 
 #include "breaker/engine.hpp"
 
@@ -13,10 +13,6 @@
 
 namespace trinco::detail {
 namespace {
-
-constexpr bool is_bad(counter what) noexcept {
-    return what >= counter::failure && what <= counter::slow_failure;
-}
 
 // By the cores of the machine, not those that this process may use: shards go by the core's number,
 // and a container may use cores 4 and 6 of 16.
@@ -68,21 +64,8 @@ engine::~engine() = default;
 
 // ---- acquiring ---------------------------------------------------------------------------------
 
-permit engine::acquire() noexcept {
-    const auto gate = gate_.load(std::memory_order_acquire);
-    if ((gate & mode_mask) <= every) [[likely]] {
-        if (!measuring_) [[likely]]
-            return admitted(gate & ~mode_mask);
-        return admitted_measured(gate & ~mode_mask);
-    }
-    return acquire_gated(gate);
-}
-
-permit engine::admitted(std::uint64_t stamp) noexcept {
-    permit p;
-    p.engine_ = this;
-    p.stamp_ = stamp;
-    return p;
+permit engine::acquire_otherwise(std::uint64_t gate) noexcept {
+    return (gate & mode_mask) <= every ? admitted_measured(gate & ~mode_mask) : acquire_gated(gate);
 }
 
 permit engine::admitted_at(std::uint64_t stamp, nanoseconds started) noexcept {
@@ -165,21 +148,6 @@ engine::answer engine::acquire_locked() noexcept {
 }
 
 // ---- settling ----------------------------------------------------------------------------------
-
-void engine::settle(permit& p, outcome what, std::int64_t took_ns) noexcept {
-    p.engine_ = nullptr;
-    const auto gate = gate_.load(std::memory_order_acquire);
-    if (p.stamp_ != gate || measuring_) [[unlikely]] {
-        settle_general(p, what, took_ns, gate);
-        return;
-    }
-    static_assert(closed == 0 && normal == 0, "a stamp equals the gate: same generation, closed");
-    const auto now = clock_.coarse();
-    const auto n = counter_of(what, false);
-    const bool first = window().add((gate >> mode_bits) & 1, now, n);
-    if (first || is_bad(n)) [[unlikely]]
-        counted_while_closed(gate, n, first, now);
-}
 
 void engine::settle_general(const permit& p, outcome what, std::int64_t took_ns,
                             std::uint64_t gate) noexcept {

@@ -107,7 +107,7 @@ public:
     harvest collect(era_t era) override;
     [[nodiscard]] bool has_news() const override;
     void adopt(const terms& t) override;
-    void store_lost(std::uint32_t live) override;
+    void store_lost(std::uint32_t live, std::string_view why) override;
     void store_back() override;
 
 private:
@@ -145,8 +145,9 @@ private:
         counts n;
     };
 
-    // engine.cpp: the hot path and what it falls back to
+    // engine.cpp: what the hot path falls back to
     [[nodiscard]] permit admitted(std::uint64_t stamp) noexcept;
+    [[nodiscard]] permit acquire_otherwise(std::uint64_t gate) noexcept;
     // By the slow path: uncounted, or a probe. Not watched for being overdue.
     [[nodiscard]] permit admitted_apart(std::uint64_t stamp, std::uint64_t token = 0) noexcept;
     [[nodiscard]] permit admitted_at(std::uint64_t stamp, nanoseconds started) noexcept;
@@ -290,6 +291,7 @@ private:
     bool fleet_seen_ = false;   // has said anything yet
     bool fleet_known_ = false;  // seen, and the store answers: the fleet decides
     bool degraded_ = false;
+    std::string lost_why_;
     terms fleet_;                 // as last adopted
     nanoseconds fleet_until_{0};  // open: probes are due; closed: end of the ramp
     nanoseconds fleet_over_until_{0};
@@ -304,10 +306,46 @@ private:
 
     breaker_state said_state_ = breaker_state::closed;
     override_kind said_over_ = override_kind::none;
+    std::string options_differ_;  // of the fleet's options from this process's own
+    std::string said_options_differ_;
     std::string reason_;         // of the last transition
     std::string resume_reason_;  // of a resume that the fleet has been asked for
     std::uint64_t transitions_ = 0;
     std::shared_ptr<event_hub> hub_;
 };
+
+// ---- the hot path ------------------------------------------------------------------------------
+//
+// Here, so that it becomes part of its callers, circuit_breaker::try_acquire and permit::settle:
+// with a call from one file to the other in each, the two together cost a fifth more.
+
+inline permit engine::admitted(std::uint64_t stamp) noexcept {
+    permit p;
+    p.engine_ = this;
+    p.stamp_ = stamp;
+    return p;
+}
+
+inline permit engine::acquire() noexcept {
+    const auto gate = gate_.load(std::memory_order_acquire);
+    if ((gate & mode_mask) > every || measuring_) [[unlikely]]
+        return acquire_otherwise(gate);
+    return admitted(gate & ~mode_mask);
+}
+
+inline void engine::settle(permit& p, outcome what, std::int64_t took_ns) noexcept {
+    p.engine_ = nullptr;
+    const auto gate = gate_.load(std::memory_order_acquire);
+    if (p.stamp_ != gate || measuring_) [[unlikely]] {
+        settle_general(p, what, took_ns, gate);
+        return;
+    }
+    static_assert(closed == 0 && normal == 0, "a stamp equals the gate: same generation, closed");
+    const auto now = clock_.coarse();
+    const auto n = counter_of(what, false);
+    const bool first = window().add((gate >> mode_bits) & 1, now, n);
+    if (first || is_bad(n)) [[unlikely]]
+        counted_while_closed(gate, n, first, now);
+}
 
 }  // namespace trinco::detail

@@ -72,6 +72,9 @@ void engine::obey_fleet(nanoseconds now) {
         lay_over(fleet.over, ends ? std::exchange(resume_reason_, {}) : fleet.reason,
                  fleet_over_until_);
     }
+    const bool was_reset = new_era && fleet.over == override_kind::none && !fleet.reason.empty() &&
+                           fleet.reason != recovered_reason;
+    if (fleet.state == breaker_state::closed && was_reset) local_.forget_own_opening();
     if (fleet.state != breaker_state::closed) {
         local_.suspend(now);
     } else if (const auto change = local_.resume(fleet_.set_aside, now, share_)) {
@@ -90,12 +93,13 @@ void engine::obey_fleet(nanoseconds now) {
     fleet_seen_ = fleet_known_ = true;
 }
 
-void engine::store_lost(std::uint32_t live) {
+void engine::store_lost(std::uint32_t live, std::string_view why) {
     {
         const lock hold(m_);
         const auto now = clock_.coarse();
         pass_time(now);
         degraded_ = true;
+        lost_why_ = why;
         fleet_known_ = false;
         read_first_ = false;
         auto last = fleet_.fleet;
@@ -130,6 +134,7 @@ void engine::use_rules(const policy& rules, nanoseconds now) {
     const bool other_window =
         mine.shared.window != rules.window || mine.shared.window_slices != rules.window_slices;
     mine.shared = rules;
+    options_differ_ = difference_of(rules, policy_of(options_));
     local_.set_rules(mine);
     judge_next();
     if (!other_window) return;

@@ -187,6 +187,10 @@ void engine::say_what_changed(nanoseconds now) {
         said_over_ = over_.kind;
         say(event_kind::override_changed, said_state_, now);
     }
+    if (options_differ_ != said_options_differ_) {
+        said_options_differ_ = options_differ_;
+        say(event_kind::options_differ, said_state_, now);
+    }
 }
 
 void engine::say(event_kind what, breaker_state from, nanoseconds now) {
@@ -196,7 +200,10 @@ void engine::say(event_kind what, breaker_state from, nanoseconds now) {
     e.from = from;
     e.to = said_state_;
     e.now = snapshot_locked(now);
-    e.reason = what == event_kind::override_changed ? over_.reason : reason_;
+    e.reason = what == event_kind::override_changed ? over_.reason
+               : what == event_kind::options_differ ? options_differ_
+               : what == event_kind::store_lost     ? lost_why_
+                                                    : reason_;
     hub_->push(std::move(e));
 }
 
@@ -257,6 +264,7 @@ trinco::snapshot engine::snapshot_locked(nanoseconds now) const {
         s.fleet_window = fleet_.window;
         s.live = fleet_.live;
     }
+    s.options_differ = options_differ_;
     s.degraded = degraded_;
     s.probes_in_flight = local_.probes_in_flight() + fleet_probes_out_;
     s.overdue = overdue_out_;

@@ -23,10 +23,12 @@ public:
         return claimed_;
     }
     void put(T answer) {
-        const std::lock_guard hold(m_);
-        if (gone_) return;
-        answer_ = std::move(answer);
-        arrived_.notify_one();
+        {
+            const std::lock_guard hold(m_);
+            if (gone_) return;
+            answer_ = std::move(answer);
+        }
+        arrived_.notify_one();  // without the lock, for which the thread would wait again
     }
     std::optional<T> wait(std::chrono::milliseconds bound) {
         const auto here = [this] { return answer_.has_value(); };
@@ -180,8 +182,8 @@ void engine::wait_for_refresh() noexcept {
         if (link->owner == nullptr) return;
         keep_pending(link, [&](auto finished) {
             return link->member->refresh([finished, box](std::error_code, int) {
+                box->put(0);  // first: somebody waits
                 finished();
-                box->put(0);
             });
         });
     });

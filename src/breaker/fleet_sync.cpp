@@ -11,7 +11,7 @@ namespace trinco::detail {
 using namespace std::chrono_literals;
 
 fleet_sync::impl::impl(loop& on_loop, breaker_store& to, breaker_identity me)
-    : on(on_loop), store(to), who(std::move(me)) {
+    : on(on_loop), store(to), who(std::move(me)), meter(on_loop.now()) {
     phase = boot_clock::duration(on.random() %
                                  static_cast<std::uint64_t>(std::chrono::nanoseconds(1h).count()));
     notices = store.subscribe([this](const notice& n) { on_notice(n); });
@@ -71,7 +71,7 @@ op fleet_sync::stop(deadline by, completion<int> done) {
     s.stop_call->timer = s.on.at(by, [&s] {
         const auto call = std::move(s.stop_call);
         s.stop_call.reset();
-        if (*call->done) (*call->done)(errc::unknown_outcome, 0);
+        if (auto f = std::exchange(*call->done, nullptr)) f(errc::unknown_outcome, 0);
     });
     s.on.post([self = s.weak_from_this()] {
         const auto alive = self.lock();
@@ -87,14 +87,8 @@ const fleet_port::terms* fleet_sync::terms_of(std::string_view name) const {
     return found == impl_->members.end() ? nullptr : &found->second->known;
 }
 
-sync_statistics fleet_sync::statistics() const {
-    const impl& s = *impl_;
-    auto all = s.stats;
-    if (s.degraded) all.degraded_time += s.on.now() - s.degraded_since;
-    all.round_trip_last = s.trips.last();
-    all.round_trip_median = s.trips.median();
-    all.round_trip_max = s.trips.longest();
-    return all;
+store_report fleet_sync::report(boot_clock::time_point now) const {
+    return impl_->meter.report(now);
 }
 
 // ---- membership ---------------------------------------------------------------------------------

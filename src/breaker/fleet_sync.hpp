@@ -8,8 +8,8 @@
 // Exchange    At most one in flight per instance, of at most max_news elements, urgent breakers
 //             first. A batch is immutable once sent: it keeps its seq and is sent again unchanged
 //             until it is answered, for at most one window; then its counts are dropped and said
-//             so (counts_dropped). What is collected meanwhile waits for the next batch. Strict
-//             reads (refresh) and probes travel beside exchanges and count nothing.
+//             so (store_report::dropped). What is collected meanwhile waits for the next batch.
+//             Strict reads and probes travel beside exchanges and count nothing.
 // When        Every sync_interval while there is news, at a random phase, stretched by the
 //             verdict's next_exchange; doubled, up to 2 s, while round trips exceed five times
 //             their median. Urgent: at once, but at least 2 ms after the last exchange, when a
@@ -28,12 +28,18 @@
 //             they are answered or the store has reclaimed the lease. An ask without an answer,
 //             or whose asker has gone, is given back. After new_server no probe is asked for
 //             during probe_timeout: leases from before may be unknown to the new server.
-// Degraded    No answer to anything for degraded_after: each breaker is told once (store_lost)
-//             and goes on with its local breaker; exchanges go on being tried at the tick, at
-//             most once a degraded_after, and nothing new is collected for them, so that nothing
-//             gets dropped. The first answer about a breaker ends it (store_back), after the
-//             views were compared. A process that slept does not count its sleep as silence of
-//             the store.
+// Degraded    No answer to anything for degraded_after, or none to what writes (exchanges and
+//             probes; a full server or a replica still answers looks), or nothing but `denied`:
+//             each breaker is told once (store_lost) and goes on with its local breaker;
+//             exchanges go on being tried at the tick, at most once a degraded_after and after a
+//             new connection (new_server, or a gap with none for a degraded_after before it), and
+//             nothing new is collected for them, so that nothing gets dropped. The first answer
+//             about a breaker ends it (store_back), after the views were compared. A process that
+//             slept does not count its sleep as silence of the store.
+// Strict      A read is one look of the store. An exchange without counts follows where the look
+//             says so, or takes its place where it is known to be needed: until this process's
+//             options are stamped, while degraded, after a gap, and in an era of which no verdict
+//             has come (only verdicts and answers to probes tell who was set aside).
 // Options     The process's own options travel until they are stamped; the governing ones are
 //             learnt from verdicts and handed to the breaker (terms).
 // Identity    One instance name per life of a process: sequence numbers begin anew with each.
@@ -56,6 +62,7 @@
 #include "core/loop.hpp"
 #include "store/breaker_store.hpp"
 #include "trinco/breaker_options.hpp"
+#include "trinco/store_report.hpp"
 
 namespace trinco::detail {
 
@@ -91,7 +98,8 @@ public:
     virtual void adopt(const terms& t) = 0;
 
     // The store does not answer: go on alone. live: voters heard of last (0: never).
-    virtual void store_lost(std::uint32_t live) = 0;
+    // Why in one sentence, where it is known.
+    virtual void store_lost(std::uint32_t live, std::string_view why) = 0;
     // It answers again, and adopt() has said what the fleet thinks.
     virtual void store_back() = 0;
 };
@@ -103,29 +111,6 @@ struct probe_answer {
     era_t era = 0;                     // granted: of the lease, and of the view adopted before
     boot_clock::time_point expires{};  // granted: from here on it has failed, whatever is settled
     std::chrono::milliseconds retry_after{0};  // refused: no ask before
-};
-
-// What one fleet_sync has done since it was made.
-struct sync_statistics {
-    std::uint64_t exchanges = 0;  // sent, retries included
-    std::uint64_t urgent_exchanges = 0;
-    std::uint64_t exchanges_failed = 0;  // without an answer, for whatever reason
-    std::uint64_t batches = 0;           // with counts, each once
-    std::uint64_t batches_retried = 0;
-    std::uint64_t refreshes = 0;
-    std::uint64_t probes_asked = 0;
-    std::uint64_t probes_granted = 0;
-    std::uint64_t probes_overdue = 0;  // settled as failures at their deadline
-    std::uint64_t gaps = 0;
-    std::uint64_t new_servers = 0;
-    std::uint64_t times_degraded = 0;
-    boot_clock::duration degraded_time{0};  // the running stretch included
-    counts counts_dropped;                  // of batches that stayed unanswered for a window
-    boot_clock::duration round_trip_last{0};
-    boot_clock::duration round_trip_median{0};
-    boot_clock::duration round_trip_max{0};
-    std::chrono::microseconds cost_last{0};  // of the last verdict, as the store measured it
-    std::chrono::microseconds cost_max{0};
 };
 
 class fleet_sync {
@@ -166,7 +151,7 @@ public:
 
         // Strict mode: one read of the store that begins after this call; adopt() runs before the
         // completion. Calls made while one is under way share the next. An error means that the
-        // store did not answer within store_timeout.
+        // store did not answer within store_timeout, or not about this breaker.
         [[nodiscard]] op refresh(completion<int> done);
 
         // What adopt() was last told; the default before the first answer.
@@ -194,7 +179,8 @@ public:
 
     // What the breaker of that name was last told; null when it has not joined.
     [[nodiscard]] const fleet_port::terms* terms_of(std::string_view name) const;
-    [[nodiscard]] sync_statistics statistics() const;
+    // What it has done and met so far; `now` of the loop's clock. Any thread.
+    [[nodiscard]] store_report report(boot_clock::time_point now) const;
 
 private:
     std::shared_ptr<impl> impl_;

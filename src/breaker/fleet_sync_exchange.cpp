@@ -94,15 +94,15 @@ std::vector<fleet_sync::impl::member_ptr> fleet_sync::impl::candidates(time_poin
 // A batch whose window has passed can be counted nowhere any more.
 void fleet_sync::impl::drop_if_old(member& m, time_point now) {
     if (!m.unanswered || now - m.unanswered->first_sent <= m.known.rules.window) return;
-    for (const auto& s : m.unanswered->sent.slices) stats.counts_dropped += s.n;
-    stats.counts_dropped += m.unanswered->sent.stale;
+    for (const auto& s : m.unanswered->sent.slices) meter.dropped(s.n);
+    meter.dropped(m.unanswered->sent.stale);
     m.unanswered.reset();
 }
 
 news fleet_sync::impl::compose(member& m, time_point now, item& as) {
     drop_if_old(m, now);
     if (m.unanswered) {
-        ++stats.batches_retried;
+        ++meter.batches_retried;
         if (TRINCO_MUTANT("sync_changes_a_sent_batch") && m.port->has_news()) {
             auto more = m.port->collect(m.unanswered->sent.mine.era);
             for (auto& s : more.slices) m.unanswered->sent.slices.push_back(s);
@@ -129,7 +129,7 @@ news fleet_sync::impl::compose(member& m, time_point now, item& as) {
     n.stale = harvest.stale;
     n.seq = ++last_seq;
     as.seq = n.seq;
-    ++stats.batches;
+    ++meter.batches;
     if (TRINCO_MUTANT("sync_sends_failures_alone")) {
         for (auto& s : n.slices) s.n.success = 0;
     }
@@ -163,8 +163,8 @@ void fleet_sync::impl::send() {
         batch.push_back(compose(*m, now, it));
         items.push_back(std::move(it));
     }
-    ++stats.exchanges;
-    if (any_urgent) ++stats.urgent_exchanges;
+    ++meter.exchanges;
+    if (any_urgent) ++meter.urgent_exchanges;
     last_sent = now;
     const auto by = now + timeout;
     exchange = store.exchange(batch, by,
@@ -180,14 +180,16 @@ void fleet_sync::impl::exchanged(time_point sent, deadline by, std::error_code e
     for (const auto& it : done) it.of->in_flight = false;
     if (!ec && verdicts.size() != done.size()) ec = errc::invalid;
     if (ec) {
-        ++stats.exchanges_failed;
+        ++meter.exchanges_failed;
+        meter.failed(ec);
         trips.failed();
         for (const auto& it : done) it.of->forced = std::min(it.of->forced, now);
         exchange_in_flight = false;
-        unanswered(sent, by);
+        unanswered(asked_to::write, sent, by);
     } else {
         trips.answered(now - sent);
-        answered();
+        meter.exchange_round_trips.record(now - sent);
+        answered(asked_to::write);
         for (std::size_t i = 0; i < done.size(); ++i) settle_item(done[i], sent, verdicts[i]);
         exchange_in_flight = false;
     }
@@ -199,9 +201,9 @@ void fleet_sync::impl::settle_item(const item& it, time_point sent, const verdic
     member& m = *it.of;
     if (m.owner == nullptr) return;
     const auto now = on.now();
-    stats.cost_last = v.cost;
-    stats.cost_max = std::max(stats.cost_max, v.cost);
+    meter.cost_of_exchange(v.cost);
     if (v.error) {
+        meter.failed(v.error);
         // The store answers, but not about this one (a key of a foreign type): it goes on alone.
         if (!m.refused_since) m.refused_since = sent;
         const bool long_enough = now - *m.refused_since >= m.options.degraded_after;
@@ -209,13 +211,14 @@ void fleet_sync::impl::settle_item(const item& it, time_point sent, const verdic
                     ? now + m.options.degraded_after
                     : tick_at_or_after(now + interval_of(m), phase, m.known.rules.sync_interval);
         m.forced = m.due;
-        if (long_enough) lose(m);
+        if (long_enough) lose(m, "the store refuses this breaker: " + v.error.message());
         return;
     }
     m.refused_since.reset();
     if (m.unanswered && it.seq != 0 && m.unanswered->sent.seq == it.seq) m.unanswered.reset();
     m.pace = v.next_exchange;
-    m.due = tick_at_or_after(sent + interval_of(m), phase, m.known.rules.sync_interval);
+    const auto tick = m.known.rules.sync_interval;
+    m.due = tick_at_or_after(tick_meant_by(sent, phase, tick) + interval_of(m), phase, tick);
     m.forced = std::min(m.forced, sent + m.known.rules.live_for / 3);
     // What became urgent while a batch waited for its answer could not be collected then.
     if ((m.woken.load() & member::woken_urgently) != 0) m.urgent = true;
@@ -242,7 +245,7 @@ void fleet_sync::impl::finish_stop() {
     }
     const auto done = stop_call->done;
     stop_call.reset();
-    if (*done) (*done)({}, 0);
+    if (auto f = std::exchange(*done, nullptr)) f({}, 0);
 }
 
 }  // namespace trinco::detail

@@ -15,6 +15,7 @@
 
 #include "breaker/fleet_sync.hpp"
 #include "breaker/fleet_sync_pace.hpp"
+#include "breaker/sync_meter.hpp"
 #include "trinco/error.hpp"
 
 namespace trinco::detail {
@@ -41,6 +42,7 @@ struct fleet_sync::member : std::enable_shared_from_this<member> {
     std::string governing_text;
     std::uint64_t governing_stamp = 0;  // of governing_text, which a view may be ahead of
     bool store_lacks_options = false;
+    std::optional<era_t> verdict_era;  // the era of the last verdict
 
     // Exchanges.
     struct batch {
@@ -86,6 +88,7 @@ struct fleet_sync::member : std::enable_shared_from_this<member> {
     std::atomic<boot_clock::rep> gate{0};  // nanoseconds of the clock before which asks are refused
     loop* on = nullptr;
 
+    [[nodiscard]] bool must_exchange() const noexcept;
     [[nodiscard]] bool has_news() const {
         return unanswered.has_value() || (port != nullptr && port->has_news());
     }
@@ -155,17 +158,21 @@ struct fleet_sync::impl : std::enable_shared_from_this<impl> {
     std::optional<time_point> silent_since;
     time_point last_answer{};
     bool late = false;
-    bool degraded = false;  // some breaker was told store_lost for silence
-    time_point degraded_since{};
-    time_point retry_at{};  // after a failure: no exchange before
+    bool writes_fail = false;  // the last write (exchange or probe) got no answer
+    bool degraded = false;     // some breaker was told store_lost for silence
+    time_point retry_at{};     // after a failure: no exchange before
+    time_point last_gap{};
     op silence_timer;
-    void answered();
-    void unanswered(time_point sent, deadline by);
+    // A look only reads. Servers that take no writes (full, a replica) answer it all the same, so
+    // that its answer does not end a silence of writes.
+    enum class asked_to : std::uint8_t { read, write };
+    void answered(asked_to what);
+    void unanswered(asked_to what, time_point sent, deadline by);
     void watch_silence();
     void silence_goes_on(time_point since, time_point due);
     [[nodiscard]] boot_clock::duration knock_every() const noexcept;
     [[nodiscard]] boot_clock::duration shortest_interval() const noexcept;
-    void lose(member& m);
+    void lose(member& m, std::string_view why);
     void recover(member& m);
 
     // ---- probes (fleet_sync_probes.cpp)
@@ -195,19 +202,25 @@ struct fleet_sync::impl : std::enable_shared_from_this<impl> {
     // ---- reads (fleet_sync_reads.cpp)
     [[nodiscard]] op refresh(const member_ptr& m, completion<int> done);
     void start_read(const member_ptr& m);
+    void read_by_look(const member_ptr& m, deadline by);
+    void looked(const member_ptr& m, time_point sent, deadline by, std::error_code ec,
+                const glance& seen);
+    void read_by_exchange(const member_ptr& m, deadline by);
+    void finish_read(const member_ptr& m, std::error_code ec);
     struct control_call {
         control_request request;
         deadline by;
         std::shared_ptr<completion<view>> done;
+        bool in_doubt = false;  // an attempt had no answer: it may have happened
         op attempt;
     };
     std::map<std::uint64_t, control_call> controls;
     [[nodiscard]] op control(control_request request, deadline by, completion<view> done);
     void try_control(std::uint64_t id);
 
-    // ---- statistics
-    round_trips trips;
-    sync_statistics stats;
+    // ---- measurements
+    round_trips trips;  // of exchanges: their pace follows it
+    sync_meter meter;
 };
 
 }  // namespace trinco::detail

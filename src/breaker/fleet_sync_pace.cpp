@@ -69,4 +69,9 @@ boot_clock::time_point tick_at_or_after(boot_clock::time_point t, boot_clock::du
     return boot_clock::time_point(n * interval + phase % interval);
 }
 
+boot_clock::time_point tick_meant_by(boot_clock::time_point t, boot_clock::duration phase,
+                                     boot_clock::duration interval) noexcept {
+    return std::min(t, tick_at_or_after(t - interval / 4, phase, interval));
+}
+
 }  // namespace trinco::detail

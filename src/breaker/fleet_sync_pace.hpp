@@ -62,4 +62,10 @@ private:
                                                       boot_clock::duration phase,
                                                       boot_clock::duration interval) noexcept;
 
+// The tick for which t is a little late, by up to a quarter of an interval, or else t itself.
+// Timers are always late, and what they began must not miss the tick after.
+[[nodiscard]] boot_clock::time_point tick_meant_by(boot_clock::time_point t,
+                                                   boot_clock::duration phase,
+                                                   boot_clock::duration interval) noexcept;
+
 }  // namespace trinco::detail

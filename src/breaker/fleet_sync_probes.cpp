@@ -57,7 +57,7 @@ op fleet_sync::impl::ask(const member_ptr& m, completion<probe_answer> done) {
     m->ask->sent = now;
     m->ask->done = shared;
     m->shut_gate(now);
-    ++stats.probes_asked;
+    ++meter.probes_asked;
     m->ask->request = store.probe(
         r, by, [this, m, token = r.token, by](std::error_code ec, const probe_reply& reply) {
             asked(m, token, by, ec, reply);
@@ -75,8 +75,9 @@ void fleet_sync::impl::asked(const member_ptr& m, std::uint64_t token, deadline 
     const bool outdated = m->known.fleet.era > reply.fleet.era || m->quarantined_until() > now;
     probe_answer answer;
     if (ec) {
+        meter.failed(ec);
         m->refused_until = now + std::max(shortest_refusal, m->known.rules.sync_interval);
-        unanswered(sent, by);
+        unanswered(asked_to::write, sent, by);
         // It may have been granted.
         if (kind_of(ec) == error_kind::unknown) {
             hold(m, token, sent);
@@ -84,7 +85,8 @@ void fleet_sync::impl::asked(const member_ptr& m, std::uint64_t token, deadline 
         }
     } else {
         if (reply.granted) hold(m, token, sent);
-        answered();
+        meter.probe_round_trips.record(now - sent);
+        answered(asked_to::write);
         const bool newer = learn(*m, reply.fleet, sent);
         if (!m->known.fleet.newer_than(reply.fleet)) {
             m->known.set_aside = reply.set_aside;
@@ -99,7 +101,7 @@ void fleet_sync::impl::asked(const member_ptr& m, std::uint64_t token, deadline 
             if (outdated || !*done || m->owner == nullptr || now >= mine->second->expires) {
                 settle(token, probe_step::give_back);
             } else {
-                ++stats.probes_granted;
+                ++meter.probes_granted;
                 answer.granted = true;
                 answer.token = token;
                 answer.era = reply.fleet.era;
@@ -113,7 +115,7 @@ void fleet_sync::impl::asked(const member_ptr& m, std::uint64_t token, deadline 
         answer.retry_after = std::max(
             shortest_refusal, wait_until(std::max(m->refused_until, m->quarantined_until()), now));
     }
-    (*done)({}, answer);
+    std::exchange(*done, nullptr)({}, answer);  // taken out first: it may destroy its op
 }
 
 void fleet_sync::impl::hold(const member_ptr& m, std::uint64_t token, time_point sent) {
@@ -129,7 +131,7 @@ void fleet_sync::impl::hold(const member_ptr& m, std::uint64_t token, time_point
     p->timer = on.at(p->expires, [this, token] {
         const auto& overdue = *probes.at(token);
         if (overdue.step) return;
-        ++stats.probes_overdue;
+        ++meter.probes_overdue;
         settle(token, probe_step::failure);
     });
     probes[token] = std::move(p);
@@ -157,13 +159,15 @@ void fleet_sync::impl::send_settlement(held_probe& p) {
     r.token = p.token;
     r.lease = p.lease;
     const auto by = now + p.timeout;
+    ++meter.settlements;
     p.request = store.probe(
         r, by, [this, now, by, token = p.token](std::error_code ec, const probe_reply& reply) {
             const auto found = probes.find(token);
             held_probe& mine = *found->second;
             const auto of = mine.of.lock();
             if (ec) {
-                unanswered(now, by);
+                meter.failed(ec);
+                unanswered(asked_to::write, now, by);
                 if (on.now() >= mine.reclaimed) {
                     probes.erase(found);
                 } else {
@@ -173,7 +177,8 @@ void fleet_sync::impl::send_settlement(held_probe& p) {
                 }
             } else {
                 probes.erase(found);
-                answered();
+                meter.probe_round_trips.record(on.now() - now);
+                answered(asked_to::write);
                 if (of && of->owner != nullptr) {
                     const bool newer = learn(*of, reply.fleet, now);
                     if (!of->known.fleet.newer_than(reply.fleet))

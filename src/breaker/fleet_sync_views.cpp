@@ -62,6 +62,7 @@ void fleet_sync::impl::tell(member& m) {
 
 void fleet_sync::impl::take_verdict(member& m, const verdict& v, time_point sent) {
     learn(m, v.fleet, sent);
+    m.verdict_era = v.fleet.era;
     if (v.own_stamp != 0) m.own_stamp = v.own_stamp;
     // A notice may have overtaken this answer; then only the stamp is news.
     if (!m.known.fleet.newer_than(v.fleet)) {
@@ -93,14 +94,17 @@ void fleet_sync::impl::on_notice(const notice& n) {
     const auto now = on.now();
     if (n.kind == notice::kind_t::gap || n.kind == notice::kind_t::new_server) {
         const bool new_server = n.kind == notice::kind_t::new_server;
-        ++(new_server ? stats.new_servers : stats.gaps);
+        ++(new_server ? meter.new_servers : meter.gaps);
         if (new_server && !TRINCO_MUTANT("sync_ignores_new_server")) met_server_at = now;
         for (const auto& [name, m] : members) {
             m->store_lacks_options = true;
             m->met_server_at = met_server_at;
             m->shut_gate(now);
         }
-        retry_at = {};  // there is a connection again
+        // There is a connection again. A store that hears no notices tells gaps all the time, with
+        // nothing new behind them: those must not hasten the knocking.
+        const bool seldom = now - std::exchange(last_gap, now) >= knock_every();
+        if (new_server || seldom || !degraded) retry_at = {};
         force_all(resync_jitter);
         return;
     }
@@ -142,21 +146,28 @@ boot_clock::duration fleet_sync::impl::shortest_interval() const noexcept {
     return shortest;
 }
 
-void fleet_sync::impl::answered() {
+void fleet_sync::impl::answered(asked_to what) {
     const auto now = on.now();
+    meter.wire(store.traffic());
+    meter.trouble(store.trouble());
+    if (what == asked_to::read && writes_fail) return;
+    writes_fail = false;
     last_answer = now;
     silent_since.reset();
     silence_timer.cancel();
     late = false;
     retry_at = {};
     if (!std::exchange(degraded, false)) return;
-    stats.degraded_time += now - degraded_since;
+    meter.recovered(now);
     force_all(resync_jitter);
 }
 
-void fleet_sync::impl::unanswered(time_point sent, deadline by) {
+void fleet_sync::impl::unanswered(asked_to what, time_point sent, deadline by) {
     const auto now = on.now();
+    meter.wire(store.traffic());
+    meter.trouble(store.trouble());
     if (members.empty()) return;
+    if (what == asked_to::write) writes_fail = true;
     if (last_answer < sent) late = true;
     const bool slept = now > by + overslept;
     if (slept || !silent_since) silent_since = slept ? now : std::max(sent, last_answer);
@@ -185,26 +196,26 @@ void fleet_sync::impl::silence_goes_on(time_point since, time_point due) {
     } else {
         const auto all = members;  // a port may end memberships when it is told
         for (const auto& [name, m] : all) {
-            if (m->owner != nullptr && now - since >= m->options.degraded_after) lose(*m);
+            if (m->owner != nullptr && now - since >= m->options.degraded_after)
+                lose(*m, store.trouble());
         }
         plan();
     }
     if (silent_since) watch_silence();
 }
 
-void fleet_sync::impl::lose(member& m) {
+void fleet_sync::impl::lose(member& m, std::string_view why) {
     if (m.degraded) return;
     const auto now = on.now();
     m.degraded = true;
     if (silent_since) {
         m.forced = now;  // goes on knocking
         if (!std::exchange(degraded, true)) {
-            degraded_since = now;
-            ++stats.times_degraded;
+            meter.degraded(now);
         }
         retry_at = last_sent + knock_every();
     }
-    m.port->store_lost(m.known.live);
+    m.port->store_lost(m.known.live, why.empty() ? "the store does not answer" : why);
 }
 
 void fleet_sync::impl::recover(member& m) {

@@ -67,6 +67,7 @@ std::string_view text_of(event_kind kind) noexcept {
         case event_kind::override_changed: return "override_changed";
         case event_kind::store_lost: return "store_lost";
         case event_kind::store_back: return "store_back";
+        case event_kind::options_differ: return "options_differ";
     }
     return "";
 }

@@ -246,6 +246,8 @@ std::string value_text(const option_row& option, double value) {
     if (option.unit == option_unit::choice && value >= 0 && value <= option.highest) {
         return std::string(consistency_words[static_cast<std::size_t>(value)]);
     }
+    // A double of a million would be written 1e+06, which is no number of an option.
+    if (option.unit == option_unit::number) return number_text(static_cast<std::int64_t>(value));
     return number_text(value);
 }
 

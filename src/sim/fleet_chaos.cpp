@@ -105,7 +105,7 @@ private:
         counts dropped;
         for (std::size_t i = 0; i < fleet_.size(); ++i) {
             asked += fleet_.member(i).seen().asked;
-            dropped += fleet_.member(i).sync().statistics().counts_dropped;
+            dropped += fleet_.member(i).sync().report({}).dropped;
         }
         if (!dropped.empty()) return;
         // Every call once, in what was acknowledged and in what the record holds.

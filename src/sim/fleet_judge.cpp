@@ -141,6 +141,16 @@ op watched_breakers::exchange(std::span<const detail::news> batch, detail::deadl
                             });
 }
 
+op watched_breakers::look(const detail::look_request& request, detail::deadline by,
+                          detail::completion<detail::glance> done) {
+    return store_->look(
+        request, by,
+        [this, done = std::move(done)](std::error_code ec, const detail::glance& seen) mutable {
+            if (!ec && !seen.exchange_first) judge_.learnt(instance_, seen.fleet);
+            done(ec, seen);
+        });
+}
+
 op watched_breakers::probe(const detail::probe_request& request, detail::deadline by,
                            detail::completion<detail::probe_reply> done) {
     if (request.step != detail::probe_step::take) judge_.settled(request.token);

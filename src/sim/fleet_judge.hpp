@@ -84,6 +84,8 @@ public:
 
     [[nodiscard]] op exchange(std::span<const detail::news> batch, detail::deadline by,
                               detail::completion<std::vector<detail::verdict>> done) override;
+    [[nodiscard]] op look(const detail::look_request& request, detail::deadline by,
+                          detail::completion<detail::glance> done) override;
     [[nodiscard]] op probe(const detail::probe_request& request, detail::deadline by,
                            detail::completion<detail::probe_reply> done) override;
     [[nodiscard]] op control(const detail::control_request& request, detail::deadline by,

@@ -53,7 +53,8 @@ std::string fleet_plan::text() const {
     s += std::to_string(shape.options.half_open_probes);
     s += ", probe_timeout ";
     s += ms(shape.options.probe_timeout);
-    s += " ms, a fault every ";
+    s += shape.options.consistency == consistency::strict ? " ms, strict" : " ms";
+    s += ", a fault every ";
     s += ms(fault_every);
     s += " ms of";
     for (const auto f : faults) {
@@ -94,6 +95,7 @@ fleet_plan draw_fleet_plan(std::uint64_t seed, const fleet_faults& allowed) {
     for (const auto f : allowed) {
         if (d.chance(0.5)) p.faults.push_back(f);
     }
+    if (d.chance(0.25)) o.consistency = consistency::strict;
     return p;
 }
 

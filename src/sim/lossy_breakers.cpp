@@ -206,6 +206,14 @@ op lossy_breakers::exchange(std::span<const detail::news> batch, detail::deadlin
         });
 }
 
+op lossy_breakers::look(const detail::look_request& request, detail::deadline by,
+                        detail::completion<detail::glance> done) {
+    const bool invalid = detail::check_breaker_name(request.breaker).has_value();
+    return call<detail::glance>(
+        invalid ? make_error_code(errc::invalid) : std::error_code{}, by, std::move(done),
+        [request](lossy_breaker_server& server) { return server.memory().look(request); });
+}
+
 op lossy_breakers::probe(const detail::probe_request& request, detail::deadline by,
                          detail::completion<detail::probe_reply> done) {
     const bool invalid = request.token == 0 || detail::check_breaker_name(request.breaker);

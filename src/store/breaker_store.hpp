@@ -16,7 +16,7 @@
 //               core/names.hpp, tokens and ids are not 0, rows of inspect are 1 ... 1000; anything
 //               else is `invalid`.
 //   cost        memory: one map access; local: one transaction a batch; redis: one pipelined
-//               script per breaker.
+//               script per breaker. A look writes nothing anywhere.
 //
 // `remaining` of a view counts from the caller's own now() before the call, that of a notice from
 // its arrival. Both can only be early, and a probe that comes early is refused.
@@ -48,6 +48,15 @@ struct notice {
     view fleet;
 };
 
+// All since the store was opened, of all its connections.
+struct store_traffic {
+    std::uint64_t requests = 0;   // commands sent
+    std::uint64_t bytes_out = 0;  // before encryption
+    std::uint64_t bytes_in = 0;
+    std::uint64_t reconnects = 0;    // connections made anew
+    std::uint64_t redirections = 0;  // of a cluster: MOVED and ASK
+};
+
 class breaker_store {
 public:
     virtual ~breaker_store() = default;
@@ -55,6 +64,11 @@ public:
     // Compares views, books counts, decides. The first exchange registers the instance.
     [[nodiscard]] virtual op exchange(std::span<const news> batch, deadline by,
                                       completion<std::vector<verdict>> done) = 0;
+    // Reads one breaker's view and changes nothing: strict mode asks so before every call. One
+    // read-only script. The view is that of a moment after the call began; see glance for when it
+    // is not enough. An absent breaker is shown, not made.
+    [[nodiscard]] virtual op look(const look_request& request, deadline by,
+                                  completion<glance> done) = 0;
     // Takes, settles or gives back one probe. take is idempotent in its token; a refusal extends
     // nothing; give_back frees the slot at once. An overdue lease is the caller's to settle as a
     // failure; the store reclaims it a tenth of probe_timeout later, as ignored.
@@ -71,10 +85,17 @@ public:
     // Delivers changes of one breaker in (era, rev) order; after any interruption one gap or
     // new_server. One subscription a store object. It begins with no notice, but where another life
     // of the server may have gone before less than an hour ago (the longest probe_timeout), with
-    // new_server: a newcomer cannot know what was lost with it.
+    // new_server: a newcomer cannot know what was lost with it (redis does not know when that was,
+    // and tells nothing: docs/decisions/0021).
     [[nodiscard]] virtual op subscribe(unique_function<void(const notice&)> on_notice) = 0;
     // Finishes or abandons what is under way, in bounded time. Nothing may be called afterwards.
     [[nodiscard]] virtual op stop(deadline by, completion<int> done) = 0;
+
+    // Why it does not serve as it should, one sentence without secrets; empty when it does, or when
+    // nothing is known. The loop's thread.
+    [[nodiscard]] virtual std::string trouble() const { return {}; }
+    // What went over the wire for it so far; the loop's thread. Zeros where there is no wire.
+    [[nodiscard]] virtual store_traffic traffic() const { return {}; }
 };
 
 }  // namespace trinco::detail

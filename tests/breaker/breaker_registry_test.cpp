@@ -190,6 +190,72 @@ TEST(BreakerRegistry, AnOperatorsReasonReachesEverybody) {
     EXPECT_EQ(a.snapshot().reason, "drill (by ann)");
 }
 
+// Who was started later governs; the other one is told so.
+TEST(BreakerRegistry, AProcessLearnsThatOtherOptionsGovern) {
+    const auto memory = drivers::memory();
+    registry_options first;
+    first.defaults.failure_rate = 0.4;
+    breaker_registry a(open("memory:", {memory}), first);
+    auto& mine = a.get("payments");
+    while (!mine.snapshot().fleet_state) std::this_thread::yield();
+    std::mutex m;
+    std::vector<std::string> told;
+    std::atomic<int> events{0};
+    const auto s = mine.on_event([&](const event& e) {
+        if (e.kind != event_kind::options_differ) return;
+        const std::lock_guard hold(m);
+        told.push_back(e.reason);
+        ++events;
+        events.notify_all();
+    });
+    registry_options second;
+    second.defaults.failure_rate = 0.3;
+    breaker_registry b(open("memory:", {memory}), second);
+    auto& theirs = b.get("payments");
+    events.wait(0);
+    EXPECT_EQ(mine.snapshot().options_differ, "failure_rate=0.3 (here 0.4)");
+    EXPECT_EQ(mine.snapshot().failure_rate, 0.3);
+    EXPECT_EQ(theirs.snapshot().options_differ, "");
+    const std::lock_guard hold(m);
+    EXPECT_EQ(told, (std::vector<std::string>{"failure_rate=0.3 (here 0.4)"}));
+}
+
+TEST(BreakerRegistry, ReportsWhatItsConversationWasLike) {
+    const breaker_registry alone;
+    EXPECT_EQ(alone.report().store, "");
+    EXPECT_EQ(alone.report().exchanges, 0U);
+
+    const auto memory = drivers::memory();
+    const auto where = open("memory:metered", {memory});
+    registry_options o;
+    o.defaults.consistency = consistency::strict;
+    breaker_registry r(where, o);
+    auto& b = r.get("payments");
+    while (!b.snapshot().fleet_state) std::this_thread::yield();
+    const auto before = r.report();
+    EXPECT_EQ(before.store, "memory:metered");
+    EXPECT_GE(before.exchanges + before.strict_exchanges, 1U);
+    EXPECT_EQ(before.exchange_round_trips.count, before.exchanges + before.strict_exchanges);
+    for (int i = 0; i < 20; ++i) b.try_acquire().success();
+    const auto after = r.report();
+    EXPECT_EQ(after.looks - before.looks, 20U) << "one a call";
+    EXPECT_EQ(after.strict_exchanges, before.strict_exchanges);
+    EXPECT_EQ(after.look_round_trips.count - before.look_round_trips.count, 20U);
+    EXPECT_GE(after.look_round_trips.longest, after.look_round_trips.quantile(0.5));
+    EXPECT_EQ(after.errors.unanswered, 0U);
+    EXPECT_FALSE(after.degraded);
+    EXPECT_GE(after.measured_for, before.measured_for);
+    // Also where nothing may wait.
+    std::atomic<bool> asked{false};
+    const auto s = b.on_event([&](const event&) {
+        (void)r.report();
+        asked = true;
+        asked.notify_all();
+    });
+    EXPECT_FALSE(b.trip("drill"));
+    asked.wait(false);
+}
+
 TEST(BreakerRegistry, WhatIsWrongWithAnOptionNamesTheBreaker) {
     breaker_options o;
     o.failure_rate = 0;

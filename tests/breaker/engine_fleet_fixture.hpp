@@ -34,6 +34,7 @@ public:
             story.push_back(e.kind == event_kind::state_changed
                                 ? std::string(text_of(e.from)) + ">" + std::string(text_of(e.to))
                                 : std::string(text_of(e.kind)));
+            last_reason = e.reason;
         });
         core->join_fleet(node, *sync);
         run(300ms);  // the first exchange
@@ -73,6 +74,7 @@ public:
 
     std::unique_ptr<engine> core;
     std::vector<std::string> story;
+    std::string last_reason;
     std::uint64_t random = 0;
 
 private:

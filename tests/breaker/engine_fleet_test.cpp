@@ -186,6 +186,27 @@ TEST(EngineFleet, AnOwnOpeningGoesOnAfterTheFleets) {
     EXPECT_GT(p.refusal().retry_after, 900ms);  // it stood still meanwhile
 }
 
+TEST(EngineFleet, AResetOfAnOpenFleetEndsOwnOpeningsToo) {
+    fleet_engine f;
+    f.calls(4, outcome::failure);
+    f.publish(open_view(100, 3s));
+    auto closed = view_of_era(200, breaker_state::closed);
+    closed.reason = "it is well (by ann)";
+    f.publish(closed);
+    EXPECT_EQ(f.core->state(), breaker_state::closed);
+    EXPECT_TRUE(f.core->acquire());
+}
+
+TEST(EngineFleet, ARecoveryOfTheFleetDoesNot) {
+    fleet_engine f;
+    f.calls(4, outcome::failure);
+    f.publish(open_view(100, 3s));
+    auto closed = view_of_era(200, breaker_state::closed);
+    closed.reason = recovered_reason;
+    f.publish(closed);
+    EXPECT_EQ(f.core->state(), breaker_state::open);
+}
+
 TEST(EngineFleet, AResetOfTheFleetResetsTheLocalBreakerToo) {
     fleet_engine f;
     f.calls(4, outcome::failure);
@@ -220,17 +241,27 @@ TEST(EngineFleet, GoesOnAloneWhenTheStoreIsLostAndComesBack) {
                                                  "half_open>closed", "store_back", "closed>open"}));
 }
 
+TEST(EngineFleet, TheEventOfALostStoreSaysWhy) {
+    fleet_engine f;
+    f.store.why_silent = "the server refused AUTH: WRONGPASS";
+    f.store.silent = true;
+    f.core->acquire().success();
+    f.run(2s);
+    EXPECT_EQ(f.story, std::vector<std::string>{"store_lost"});
+    EXPECT_EQ(f.last_reason, "the server refused AUTH: WRONGPASS");
+}
+
 TEST(EngineFleet, StrictReadsBeforeEachCall) {
     auto o = calm();
     o.consistency = consistency::strict;
     fleet_engine f(o);
     f.run(1s);
-    const auto before = f.sync->statistics().refreshes;
+    const auto before = f.sync->report(f.now()).looks;
     f.store.truth["b"] = open_view(100, 5s);  // nobody tells us
     const auto p = f.acquire();
     ASSERT_TRUE(p);
     EXPECT_EQ(p->refusal().by, refused_by::fleet_breaker);
-    EXPECT_EQ(f.sync->statistics().refreshes, before + 1);
+    EXPECT_EQ(f.sync->report(f.now()).looks, before + 1);
 }
 
 TEST(EngineFleet, StrictFallsBackToTheLastKnownState) {
@@ -382,6 +413,36 @@ TEST(EngineFleet, LeavingTheFleetLeavesALocalBreaker) {
     f.core->leave_fleet();
     EXPECT_TRUE(f.core->acquire());
     EXPECT_EQ(f.core->snapshot().fleet_state, std::nullopt);
+}
+
+TEST(EngineFleet, OptionsThatAreNotItsOwnAreToldOnceAndShown) {
+    fleet_engine f;
+    EXPECT_EQ(f.core->snapshot().options_differ, "");
+    EXPECT_EQ(f.story, (std::vector<std::string>{}));
+    policy other = policy_of(calm());
+    other.quorum = 1;
+    const auto govern = [&](const policy& p, std::uint64_t stamp) {
+        f.store.truth["b"].options_stamp = stamp;
+        f.store.on_news = [&f, p](const news& n) {
+            verdict v = f.store.plain(n);
+            if (n.mine.options_stamp != v.fleet.options_stamp) v.options = to_text(p);
+            return v;
+        };
+        f.core->acquire().settle(outcome::success);
+        f.run(1s);
+        f.core->acquire().settle(outcome::success);
+        f.run(1s);
+    };
+    govern(other, 10);
+    EXPECT_EQ(f.core->snapshot().options_differ, "quorum=1 (here 2)");
+    EXPECT_EQ(f.story, (std::vector<std::string>{"options_differ"}));
+    other.minimum_calls = 9;
+    govern(other, 12);
+    EXPECT_EQ(f.core->snapshot().options_differ, "minimum_calls=9 (here 4), quorum=1 (here 2)");
+    govern(policy_of(calm()), 14);
+    EXPECT_EQ(f.core->snapshot().options_differ, "");
+    EXPECT_EQ(f.story,
+              (std::vector<std::string>{"options_differ", "options_differ", "options_differ"}));
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // Silence of the store, and its end.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "fleet_sync_fixture.hpp"
 
 namespace {
@@ -31,8 +33,31 @@ TEST(FleetSyncDegraded, EachBreakerIsToldOnceAfterDegradedAfter) {
     w.run(20s);
     EXPECT_EQ(a.story, "aL");
     EXPECT_EQ(b.story, "aL");
-    EXPECT_EQ(w.sync->statistics().times_degraded, 1U);
-    EXPECT_EQ(w.sync->statistics().degraded_time, w.now() - (silent_since + 1s));
+    EXPECT_EQ(w.sync->report(w.now()).times_degraded, 1U);
+    const auto alone = w.now() - (silent_since + 1s);
+    EXPECT_TRUE(w.sync->report(w.now()).degraded);
+    EXPECT_EQ(w.sync->report(w.now()).degraded_time, alone);
+    EXPECT_EQ(w.sync->report(w.now()).degraded_for,
+              std::chrono::floor<std::chrono::milliseconds>(alone));
+}
+
+TEST(FleetSyncDegraded, SaysWhyAsFarAsTheStoreKnows) {
+    sync_world w;
+    w.store.silent = true;
+    w.store.why_silent = "the server refused AUTH: WRONGPASS";
+    remembering_port port;
+    const auto m = w.join("b", port);
+    w.run(2s);
+    EXPECT_EQ(port.lost_why, "the server refused AUTH: WRONGPASS");
+    EXPECT_EQ(w.sync->report(w.now()).trouble, "the server refused AUTH: WRONGPASS");
+    w.store.silent = false;
+    w.run(2s);
+    EXPECT_EQ(w.sync->report(w.now()).trouble, "");
+    w.store.why_silent.clear();
+    w.store.silent = true;
+    port.add(1, 0);
+    w.run(3s);
+    EXPECT_EQ(port.lost_why, "the store does not answer");
 }
 
 TEST(FleetSyncDegraded, IdleIsNotSilence) {
@@ -114,9 +139,11 @@ TEST(FleetSyncDegraded, FirstAnswerEndsItAfterTheViewsWereCompared) {
         for (const auto& s : n.slices) counted += s.n.success;
     }
     EXPECT_EQ(counted, 2U);
-    const auto degraded = w.sync->statistics().degraded_time;
+    EXPECT_FALSE(w.sync->report(w.now()).degraded);
+    EXPECT_EQ(w.sync->report(w.now()).degraded_for, 0ms);
+    const auto degraded = w.sync->report(w.now()).degraded_time;
     w.run(5s);
-    EXPECT_EQ(w.sync->statistics().degraded_time, degraded);
+    EXPECT_EQ(w.sync->report(w.now()).degraded_time, degraded);
 }
 
 TEST(FleetSyncDegraded, NewConnectionIsTriedAtOnce) {
@@ -165,7 +192,7 @@ TEST(FleetSyncDegraded, OneLostReplyIsNotSilence) {
         w.run(100ms);
     }
     EXPECT_EQ(port.story.find('L'), std::string::npos);
-    EXPECT_GE(w.sync->statistics().exchanges_failed, 10U);
+    EXPECT_GE(w.sync->report(w.now()).exchanges_failed, 10U);
 }
 
 TEST(FleetSyncDegraded, AnyAnswerCounts) {
@@ -188,6 +215,136 @@ TEST(FleetSyncDegraded, AnyAnswerCounts) {
         w.run(85ms);
     }
     EXPECT_EQ(port.story.find('L'), std::string::npos);
+}
+
+// Strict calls beside outcomes, as many as there are in that time.
+struct FleetSyncStrict : ::testing::Test {
+    FleetSyncStrict() {
+        m = w.join("b", port);
+        w.run(150ms);
+    }
+    void calls_for(boot_clock::duration d) {
+        for (const auto end = w.now() + d; w.now() < end;) {
+            if (calls_are_let_through) port.add(1, 0);
+            reads.push_back(m->refresh([this](std::error_code ec, int) { last_read = ec; }));
+            w.run(50ms);
+        }
+    }
+    sync_world w;
+    remembering_port port;
+    std::unique_ptr<fleet_sync::membership> m;
+    bool calls_are_let_through = true;
+    std::vector<op> reads;
+    std::error_code last_read;
+};
+
+TEST_F(FleetSyncStrict, LooksDoNotEndTheSilenceOfAStoreThatTakesNoWrites) {
+    for (const auto full : {trinco::errc::busy, trinco::errc::unavailable}) {
+        port.story.clear();
+        w.store.writes_fail = full;
+        calls_for(900ms);
+        EXPECT_EQ(port.story.find('L'), std::string::npos);
+        EXPECT_FALSE(last_read) << "it can be read";
+        calls_for(350ms);
+        EXPECT_EQ(std::count(port.story.begin(), port.story.end(), 'L'), 1);
+        EXPECT_TRUE(m->degraded());
+
+        w.store.writes_fail = {};
+        calls_for(1200ms);
+        EXPECT_FALSE(m->degraded());
+        EXPECT_FALSE(w.sync->report(w.now()).degraded);
+        EXPECT_FALSE(last_read);
+        const auto looks = w.store.looks.size();
+        calls_for(200ms);
+        EXPECT_EQ(w.store.looks.size(), looks + 4) << "looks suffice again";
+    }
+    EXPECT_TRUE(w.sync->report(w.now()).dropped.empty());
+}
+
+TEST_F(FleetSyncStrict, LooksDoNotEndTheSilenceOfProbesThatAreNotAnswered) {
+    w.store.writes_fail = trinco::errc::busy;
+    std::vector<op> asks;
+    for (int i = 0; i < 13; ++i) {
+        asks.push_back(m->ask_probe([](std::error_code, const probe_answer&) {}));
+        reads.push_back(m->refresh([](std::error_code, int) {}));
+        w.run(100ms);
+    }
+    EXPECT_TRUE(m->degraded());
+}
+
+// An open breaker has no outcomes to send.
+TEST_F(FleetSyncStrict, LooksThatAreDeniedAreSilenceThoughNothingIsWritten) {
+    calls_are_let_through = false;
+    const auto exchanges = w.store.exchanges.size();
+    w.store.fails = trinco::errc::denied;
+    calls_for(950ms);
+    EXPECT_EQ(w.store.exchanges.size(), exchanges);
+    EXPECT_FALSE(m->degraded());
+    calls_for(200ms);
+    EXPECT_TRUE(m->degraded());
+}
+
+TEST_F(FleetSyncStrict, DeniedIsSilenceAndPasses) {
+    w.store.fails = trinco::errc::denied;
+    calls_for(1250ms);
+    EXPECT_EQ(last_read, trinco::errc::denied);
+    EXPECT_EQ(std::count(port.story.begin(), port.story.end(), 'L'), 1);
+    w.store.fails = {};
+    calls_for(1200ms);
+    EXPECT_FALSE(m->degraded());
+    EXPECT_FALSE(last_read);
+}
+
+TEST_F(FleetSyncStrict, AWriteThatFailsOnceIsNoSilence) {
+    for (int i = 0; i < 10; ++i) {
+        w.store.writes_fail = trinco::errc::busy;
+        calls_for(300ms);
+        w.store.writes_fail = {};
+        calls_for(300ms);
+    }
+    EXPECT_EQ(port.story.find('L'), std::string::npos);
+    // Nor does it make one of a look that fails after it.
+    calls_are_let_through = false;
+    w.store.silent = true;
+    calls_for(50ms);
+    w.store.silent = false;
+    calls_for(2s);
+    EXPECT_EQ(port.story.find('L'), std::string::npos);
+}
+
+TEST(FleetSyncDegraded, GapsAllTheTimeDoNotHastenTheKnocking) {
+    sync_world w;
+    remembering_port port;
+    const auto m = w.join("b", port);
+    w.run(150ms);
+    w.store.fails = trinco::errc::denied;
+    port.add(1, 0);
+    w.run(2s);
+    ASSERT_TRUE(m->degraded());
+    w.store.exchanges.clear();
+    for (int i = 0; i < 100; ++i) {
+        w.store.notify({notice::kind_t::gap, "", {}});
+        w.run(100ms);
+    }
+    EXPECT_GE(w.store.exchanges.size(), 9U);
+    EXPECT_LE(w.store.exchanges.size(), 12U) << "the first, and one each degraded_after";
+}
+
+// The connection to the same server is back.
+TEST(FleetSyncDegraded, OneGapIsTriedAtOnce) {
+    sync_world w;
+    w.options.degraded_after = 5s;
+    remembering_port port;
+    const auto m = w.join("b", port);
+    w.run(150ms);
+    w.store.silent = true;
+    port.add(1, 0);
+    w.run(6s);
+    ASSERT_TRUE(m->degraded());
+    w.store.silent = false;
+    w.store.notify({notice::kind_t::gap, "", {}});
+    w.run(110ms);
+    EXPECT_FALSE(m->degraded());
 }
 
 }  // namespace

@@ -209,9 +209,9 @@ TEST(FleetSyncExchange, UnansweredBatchIsSentAgainUnchanged) {
         last_seq = sent[i].seq;
     }
     EXPECT_EQ(successes, 8U);
-    EXPECT_GE(w.sync->statistics().batches_retried, 1U);
-    EXPECT_EQ(w.sync->statistics().batches, 2U);
-    EXPECT_TRUE(w.sync->statistics().counts_dropped.empty());
+    EXPECT_GE(w.sync->report(w.now()).batches_retried, 1U);
+    EXPECT_EQ(w.sync->report(w.now()).batches, 2U);
+    EXPECT_TRUE(w.sync->report(w.now()).dropped.empty());
 }
 
 TEST(FleetSyncExchange, BatchIsDroppedAfterOneWindowAndSaidSo) {
@@ -223,16 +223,16 @@ TEST(FleetSyncExchange, BatchIsDroppedAfterOneWindowAndSaidSo) {
     w.store.silent = true;
     port.add(3, 1);
     w.run(1900ms);
-    EXPECT_TRUE(w.sync->statistics().counts_dropped.empty());
+    EXPECT_TRUE(w.sync->report(w.now()).dropped.empty());
     w.run(3s);
-    EXPECT_EQ(w.sync->statistics().counts_dropped.success, 3U);
-    EXPECT_EQ(w.sync->statistics().counts_dropped.failure, 1U);
+    EXPECT_EQ(w.sync->report(w.now()).dropped.success, 3U);
+    EXPECT_EQ(w.sync->report(w.now()).dropped.failure, 1U);
     // What came meanwhile was not collected to be dropped as well.
     port.add(7, 0);
     w.run(5s);
     w.store.silent = false;
     w.run(3s);
-    EXPECT_EQ(w.sync->statistics().counts_dropped.success, 3U);
+    EXPECT_EQ(w.sync->report(w.now()).dropped.success, 3U);
     EXPECT_EQ(w.store.sent_of("b").back().slices.at(0).n.success, 7U);
 }
 

@@ -28,14 +28,23 @@ public:
         deadline by;
     };
     std::vector<call<std::vector<news>>> exchanges;
+    std::vector<call<look_request>> looks;
     std::vector<call<probe_request>> probes;
     std::vector<call<control_request>> controls;
 
     boot_clock::duration delay = 1ms;
     bool silent = false;
-    std::error_code fails;  // answers with this at once instead
+    std::string why_silent;
+    std::error_code fails;        // answers with this at once instead
+    std::error_code writes_fail;  // answers all but looks with this, as a full server does
     std::map<std::string, view> truth;
     std::function<verdict(const news&)> on_news = [this](const news& n) { return plain(n); };
+    std::function<glance(const look_request&)> on_look = [this](const look_request& q) {
+        glance g;
+        g.fleet = truth[q.breaker];
+        g.exchange_first = q.mine.newer_than(g.fleet);
+        return g;
+    };
     std::function<probe_reply(const probe_request&)> on_probe = [this](const probe_request& p) {
         return probe_reply{
             .granted = true, .retry_after = {}, .fleet = truth[p.breaker], .live = 1};
@@ -64,6 +73,12 @@ public:
             return verdicts;
         });
     }
+    [[nodiscard]] op look(const look_request& request, deadline by,
+                          completion<glance> done) override {
+        looks.push_back({request, on_.now(), by});
+        return answer<glance>(
+            by, std::move(done), [this, request] { return on_look(request); }, fails);
+    }
     [[nodiscard]] op probe(const probe_request& request, deadline by,
                            completion<probe_reply> done) override {
         probes.push_back({request, on_.now(), by});
@@ -86,6 +101,7 @@ public:
     [[nodiscard]] op stop(deadline by, completion<int> done) override {
         return answer<int>(by, std::move(done), [] { return 0; });
     }
+    [[nodiscard]] std::string trouble() const override { return silent ? why_silent : ""; }
 
     // All elements of all exchanges about one breaker, in the order of sending.
     [[nodiscard]] std::vector<news> sent_of(const std::string& breaker) const {
@@ -101,6 +117,10 @@ public:
 private:
     template <class T, class Make>
     op answer(deadline by, completion<T> done, Make make) {
+        return answer<T>(by, std::move(done), std::move(make), fails ? fails : writes_fail);
+    }
+    template <class T, class Make>
+    op answer(deadline by, completion<T> done, Make make, std::error_code fault) {
         const auto shared = std::make_shared<completion<T>>(std::move(done));
         const auto finish = [shared](std::error_code ec, T value) {
             auto f = std::move(*shared);
@@ -109,8 +129,8 @@ private:
         };
         if (silent) {
             keep(by, [finish] { finish(errc::unknown_outcome, T{}); });
-        } else if (fails) {
-            keep(on_.now() + delay, [finish, ec = fails] { finish(ec, T{}); });
+        } else if (fault) {
+            keep(on_.now() + delay, [finish, fault] { finish(fault, T{}); });
         } else {
             keep(on_.now() + delay, [finish, make] { finish({}, make()); });
         }
@@ -146,8 +166,9 @@ public:
         told.push_back(t);
         story += 'a';
     }
-    void store_lost(std::uint32_t live) override {
+    void store_lost(std::uint32_t live, std::string_view why) override {
         lost_live = live;
+        lost_why = why;
         story += 'L';
     }
     void store_back() override { story += 'B'; }
@@ -158,6 +179,7 @@ public:
     era_t last_era = 0;
     std::vector<terms> told;
     std::uint32_t lost_live = 0;
+    std::string lost_why;
     std::string story;  // a: adopt, L: store_lost, B: store_back, in order
 };
 

@@ -110,8 +110,8 @@ TEST_F(FleetSyncNotice, GapExchangesEverythingWithinTheJitter) {
         w.run(101ms);
         EXPECT_EQ(w.store.exchanges.size(), 1U);
     }
-    EXPECT_EQ(w.sync->statistics().gaps, 1U);
-    EXPECT_EQ(w.sync->statistics().new_servers, 1U);
+    EXPECT_EQ(w.sync->report(w.now()).gaps, 1U);
+    EXPECT_EQ(w.sync->report(w.now()).new_servers, 1U);
 }
 
 TEST_F(FleetSyncNotice, JitterAfterAGapIsSpread) {

@@ -123,4 +123,13 @@ TEST(Ticks, AreWholeIntervalsFromThePhase) {
               at(1030ms));  // of a longer phase its rest
 }
 
+TEST(Ticks, ALateTimerMissesNone) {
+    const auto at = [](boot_clock::duration d) { return boot_clock::time_point(d); };
+    EXPECT_EQ(tick_meant_by(at(1030ms), 30ms, 100ms), at(1030ms));
+    EXPECT_EQ(tick_meant_by(at(1031ms), 30ms, 100ms), at(1030ms));
+    EXPECT_EQ(tick_meant_by(at(1055ms), 30ms, 100ms), at(1030ms));
+    EXPECT_EQ(tick_meant_by(at(1056ms), 30ms, 100ms), at(1056ms));
+    EXPECT_EQ(tick_meant_by(at(1129ms), 30ms, 100ms), at(1129ms));
+}
+
 }  // namespace

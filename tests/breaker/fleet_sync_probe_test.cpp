@@ -137,7 +137,7 @@ TEST_F(FleetSyncProbe, SettlementNamesTheLease) {
     EXPECT_EQ(w.store.probes[1].request.token, answer->token);
     w.run(30s);
     EXPECT_EQ(steps(), "ts");
-    EXPECT_EQ(w.sync->statistics().probes_overdue, 0U);
+    EXPECT_EQ(w.sync->report(w.now()).probes_overdue, 0U);
 }
 
 TEST_F(FleetSyncProbe, GiveBackIsASettlement) {
@@ -157,7 +157,7 @@ TEST_F(FleetSyncProbe, OverdueProbeIsSettledAsFailureAtItsDeadline) {
     EXPECT_EQ(steps(), "tf");
     EXPECT_EQ(w.store.probes[1].at, answer->expires);
     EXPECT_FALSE(m->settle_probe(answer->token, probe_step::success)) << "too late";
-    EXPECT_EQ(w.sync->statistics().probes_overdue, 1U);
+    EXPECT_EQ(w.sync->report(w.now()).probes_overdue, 1U);
 }
 
 TEST_F(FleetSyncProbe, SuccessAfterASleepBeyondTheDeadlineIsAFailure) {

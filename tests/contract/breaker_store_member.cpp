@@ -81,6 +81,26 @@ verdict member::tell(const news& n) {
     return v;
 }
 
+look_request member::looking(const std::string& breaker) {
+    look_request q;
+    q.breaker = breaker;
+    q.mine = of(breaker).last;
+    q.mine.options_stamp = of(breaker).options_stamp;
+    return q;
+}
+
+answer<glance> member::look(const look_request& q) {
+    return wait<glance>([&](completion<glance> done) {
+        return store_->look(q, in_.on().now() + 1s, std::move(done));
+    });
+}
+
+glance member::look(const std::string& breaker) {
+    auto a = look(looking(breaker));
+    EXPECT_FALSE(a.error) << a.error.message();
+    return a.value;
+}
+
 answer<probe_reply> member::probe(const probe_request& p) {
     auto a = wait<probe_reply>([&](completion<probe_reply> done) {
         return store_->probe(p, in_.on().now() + 1s, std::move(done));

@@ -57,6 +57,16 @@ TEST(PolicyText, RoundTrips) {
     }));
 }
 
+TEST(PolicyText, RoundNumbersRoundTrip) {
+    policy p;
+    p.minimum_calls = 1'000'000;
+    p.failure_count = 200'000;
+    p.exchange_budget = 100'000;
+    const auto read = parse_policy(to_text(p), policy{});
+    ASSERT_NE(std::get_if<policy>(&read), nullptr) << to_text(p);
+    EXPECT_EQ(std::get<policy>(read), p);
+}
+
 TEST(PolicyText, IsTheLineThatIsDocumented) {
     EXPECT_EQ(to_text(policy{}),
               "failure_rate=0.5 minimum_calls=20 window_ms=10000 window_slices=10 failure_count=0 "
@@ -233,6 +243,20 @@ TEST(TripReason, EachHasItsOwnName) {
     }
     EXPECT_EQ(names.size(), static_cast<std::size_t>(trip_reason::fleet) + 1);
     EXPECT_EQ(names.count("unknown"), 0U);
+}
+
+TEST(Policy, ADifferenceNamesEachKeyWithBothValues) {
+    policy own;
+    policy in_force;
+    EXPECT_EQ(difference_of(in_force, own), "");
+    in_force.quorum = 1;
+    EXPECT_EQ(difference_of(in_force, own), "quorum=1 (here 2)");
+    in_force.failure_rate = 0.25;
+    in_force.key_ttl = std::chrono::hours(2);
+    own.slow_calls = true;
+    EXPECT_EQ(difference_of(in_force, own),
+              "failure_rate=0.25 (here 0.5), slow_calls=0 (here 1), quorum=1 (here 2), "
+              "key_ttl_ms=7200000 (here 3600000)");
 }
 
 }  // namespace

@@ -143,6 +143,8 @@ public:
     // ---- the fleet
     // The fleet's breaker is not closed, and its store answers. An inherited state ends.
     void suspend(time now);
+    // An operator has closed the fleet's breaker: an own opening from before is over, too.
+    void forget_own_opening() noexcept { aside_ = {}; }
     // The fleet's breaker is closed, and its store answers. Does nothing unless suspended or
     // inherited.
     change resume(bool set_aside, time now, double random);

@@ -69,6 +69,23 @@ struct verdict {
     std::chrono::microseconds cost{0};  // measured inside the script or transaction
 };
 
+// One look before a call, without news.
+struct look_request {
+    std::string breaker;
+    view mine;  // as in news
+};
+
+// What it shows. Nothing was changed, nobody registered, no time to live prolonged.
+struct glance {
+    view fleet;
+    // The view alone is not enough to go by: the store knows nothing of this breaker, or less than
+    // the sender; it would tell governing options or ask for them; or an exchange would decide
+    // something now (a suspicion that is due, an override or set options that have run out). The
+    // sender has to exchange before it relies on anything.
+    bool exchange_first = false;
+    std::chrono::microseconds cost{0};  // as in verdict
+};
+
 enum class probe_step : std::uint8_t { take, success, failure, give_back };
 
 struct probe_request {

@@ -116,6 +116,23 @@ std::string to_text(const policy& p) {
     return text;
 }
 
+std::string difference_of(const policy& in_force, const policy& own) {
+    std::string all;
+    const std::string governing = to_text(in_force);
+    const std::string mine = to_text(own);
+    // Both have the same keys in the same order.
+    for (std::string_view a = governing, b = mine; !a.empty();) {
+        const std::string_view pair = a.substr(0, a.find(' '));
+        const std::string_view here = b.substr(0, b.find(' '));
+        a.remove_prefix(std::min(pair.size() + 1, a.size()));
+        b.remove_prefix(std::min(here.size() + 1, b.size()));
+        if (pair == here) continue;
+        if (!all.empty()) all += ", ";
+        all.append(pair).append(" (here ").append(here.substr(here.find('=') + 1)).append(")");
+    }
+    return all;
+}
+
 std::variant<policy, option_error> parse_policy(std::string_view text, const policy& base) {
     reading r{options_of(base), base.slow_calls, {}};
     while (!text.empty()) {

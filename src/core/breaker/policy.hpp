@@ -55,6 +55,10 @@ struct policy {
 [[nodiscard]] std::variant<policy, option_error> parse_policy(std::string_view text,
                                                               const policy& base);
 
+// Where two policies differ: "key=<in force> (here <own>)" for each such key, with ", " between, in
+// the order and form of to_text. Empty when they are equal.
+[[nodiscard]] std::string difference_of(const policy& in_force, const policy& own);
+
 enum class trip_reason : std::uint8_t {
     none,
     failure_rate,

@@ -228,6 +228,10 @@ struct effects {
                          std::error_code& error);
 
 // Read-only.
+// `look` of a record that is absent is that of an empty one. A view that no record can have made
+// counts as one that knows nothing; glance::exchange_first says when an exchange has to come first.
+// Cost: none but the copy of a reason.
+[[nodiscard]] glance look(const fleet_record& r, const look_request& q, store_time now);
 [[nodiscard]] view view_of(const fleet_record& r, store_time now);
 [[nodiscard]] report report_of(const fleet_record& r, std::string_view breaker, store_time now);
 

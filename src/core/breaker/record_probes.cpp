@@ -77,7 +77,7 @@ void judge_results(fleet_record& r, store_time t, effects& out) {
     if (closing_is_impossible(count_results(r).failed, r.rules)) judge_failures(r, t, out);
     if (r.state != breaker_state::half_open) return;
     if (count_results(r).all() >= r.rules.half_open_probes) {
-        enter_closed(r, t, r.rules.recovery_ramp, "recovered", out);
+        enter_closed(r, t, r.rules.recovery_ramp, recovered_reason, out);
     }
 }
 

@@ -1,4 +1,4 @@
-// What operators see, and how long a record is kept.
+// What is read without an exchange, by strict calls and by operators; how long a record is kept.
 #include <algorithm>
 
 #include "core/breaker/record_steps.hpp"
@@ -31,6 +31,19 @@ namespace {
 }
 
 }  // namespace
+
+glance look(const fleet_record& r, const look_request& q, store_time now) {
+    const store_time t = time_of(r, now);
+    const view mine = is_acceptable(q.mine) ? q.mine : view{};
+    glance g;
+    g.fleet = view_at(r, t);
+    const bool tells_options = r.options.empty() || mine.options_stamp != r.options_stamp;
+    const bool ran_out = (r.over != override_kind::none && t >= r.over_until) ||
+                         (r.set_until.count() != 0 && t >= r.set_until);
+    const bool decision_due = r.suspect_since.count() != 0 && t - r.suspect_since >= flush_wait;
+    g.exchange_first = tells_options || ran_out || decision_due || mine.newer_than(g.fleet);
+    return g;
+}
 
 report report_of(const fleet_record& r, std::string_view breaker, store_time now) {
     const store_time t = time_of(r, now);

@@ -25,6 +25,8 @@ inline constexpr std::chrono::hours longest_time{24 * 31};
 inline constexpr std::chrono::hours default_override{24};
 inline constexpr std::chrono::hours default_set{24 * 30};
 inline constexpr std::chrono::hours control_memory{1};
+// How long the answers to a flush are waited for.
+inline constexpr std::chrono::milliseconds flush_wait{20};
 
 using milliseconds = std::chrono::milliseconds;
 

@@ -8,8 +8,6 @@ namespace trinco::detail::steps {
 
 namespace {
 
-// How long the answers to a flush are waited for.
-constexpr milliseconds flush_wait{20};
 // The slices of sync_interval in which a call is young, the running one included.
 constexpr std::size_t young_slices = 3;
 

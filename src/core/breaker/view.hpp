@@ -21,6 +21,9 @@ using trinco::counts;
 using trinco::outcome;
 using trinco::override_kind;
 
+// The reason of a closing by probes; that of any other closing is an operator's.
+inline constexpr const char* recovered_reason = "recovered";
+
 // What one party knows of the fleet's breaker. Of two views the one with the greater (era, rev)
 // wins, in both directions and in every state.
 struct view {

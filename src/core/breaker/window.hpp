@@ -61,6 +61,11 @@ enum class counter : std::uint8_t {
     return what == counter::failure || what == counter::slow_failure;
 }
 
+// Failed or slow: what may open the breaker.
+[[nodiscard]] constexpr bool is_bad(counter what) noexcept {
+    return is_failure(what) || what == counter::slow_success;
+}
+
 // What one add of this counter adds: slow ones count as success or failure too.
 [[nodiscard]] constexpr counts counts_of(counter what) noexcept {
     counts n;

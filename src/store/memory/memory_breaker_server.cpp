@@ -88,6 +88,14 @@ fleet_record memory_breaker_server::record_of(std::string_view breaker) const {
     return at != rows_.end() && at->second.expires > now() ? at->second.record : fleet_record{};
 }
 
+glance memory_breaker_server::look(const look_request& q) const {
+    const std::lock_guard lock(mutex_);
+    const store_time t = now();
+    const auto at = rows_.find(q.breaker);
+    const bool is_there = at != rows_.end() && at->second.expires > t;
+    return detail::look(is_there ? at->second.record : fleet_record{}, q, t);
+}
+
 verdict memory_breaker_server::exchange(const breaker_identity& who, const news& n) {
     verdict v;
     if (check_breaker_name(n.breaker)) {

@@ -57,6 +57,14 @@ op memory_breakers::exchange(std::span<const news> batch, deadline by,
     return complete(std::move(done), error, std::move(verdicts));
 }
 
+op memory_breakers::look(const look_request& request, deadline by, completion<glance> done) {
+    std::error_code error = hindrance(by);
+    if (!error && check_breaker_name(request.breaker)) error = errc::invalid;
+    glance seen;
+    if (!error) seen = server_->look(request);
+    return complete(std::move(done), error, std::move(seen));
+}
+
 op memory_breakers::probe(const probe_request& request, deadline by, completion<probe_reply> done) {
     std::error_code error = hindrance(by);
     if (!error && (request.token == 0 || check_breaker_name(request.breaker))) {

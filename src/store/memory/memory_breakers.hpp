@@ -56,6 +56,7 @@ public:
 
     // ---- for the stores -------------------------------------------------------------------------
     [[nodiscard]] verdict exchange(const breaker_identity& who, const news& n);
+    [[nodiscard]] glance look(const look_request& q) const;
     [[nodiscard]] probe_reply probe(const breaker_identity& who, const probe_request& p);
     [[nodiscard]] view control(const control_request& c, std::error_code& error);
     [[nodiscard]] page inspect(std::string_view prefix, std::string_view from, std::size_t most);
@@ -100,6 +101,8 @@ public:
 
     [[nodiscard]] op exchange(std::span<const news> batch, deadline by,
                               completion<std::vector<verdict>> done) override;
+    [[nodiscard]] op look(const look_request& request, deadline by,
+                          completion<glance> done) override;
     [[nodiscard]] op probe(const probe_request& request, deadline by,
                            completion<probe_reply> done) override;
     [[nodiscard]] op control(const control_request& request, deadline by,
