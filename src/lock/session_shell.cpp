@@ -31,11 +31,14 @@ std::string out_of_range(const char* what, const std::string& value, const char*
 
 }  // namespace
 
+// Who is woken would otherwise find the mutex locked, and sleep again.
 bool awaited::set(std::error_code error) {
-    const std::lock_guard hold(mutex_);
-    if (set_) return false;
-    set_ = true;
-    error_ = error;
+    {
+        const std::lock_guard hold(mutex_);
+        if (set_) return false;
+        set_ = true;
+        error_ = error;
+    }
     done_.notify_all();
     return true;
 }

@@ -33,7 +33,8 @@ struct lock_backend {
     std::function<bool()> on_thread;         // whether the caller is the loop's thread
 };
 
-// One answer that a thread waits for. The first one counts.
+// One answer that a thread waits for. The first one counts. Who sets it shares its ownership with
+// who waits: that one goes on while set() still runs.
 class awaited {
 public:
     // Whether this was the first.

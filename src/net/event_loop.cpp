@@ -130,6 +130,11 @@ void event_loop::impl::drop(const key& k) {
     if (foreign()) return;
     // Destroyed after it has left the map: its destructor may set or end other timers.
     const auto dropped = timers.extract(k);
+    // Waking up for nothing costs more than setting the timer anew; not so each time one of many
+    // that are close to each other is dropped.
+    if (k.when != armed || timers.empty()) return;
+    const auto next = timers.begin()->first.when;
+    if (next > k.when + std::chrono::milliseconds(100)) arm(next);
 }
 
 void event_loop::impl::drop_everything() {

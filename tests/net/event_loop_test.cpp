@@ -223,6 +223,24 @@ TEST(event_loop, assigning_an_op_ends_the_timer_before) {
     EXPECT_EQ(fired, 10);
 }
 
+// The system's timer is set anew when the one that it was set for is cancelled.
+TEST(event_loop, cancelling_the_earliest_timer_delays_none_that_is_set_later) {
+    op earliest;
+    op later;
+    op far;
+    event_loop on;
+    on.start();
+    signal_flag done;
+    on_loop(on, [&] {
+        far = on.after(1h, [] { FAIL() << "an hour has not passed"; });
+        earliest = on.after(10ms, [] { FAIL() << "it was cancelled"; });
+        earliest.cancel();
+        later = on.after(20ms, [&] { done.set(); });
+    });
+    EXPECT_TRUE(done.wait());
+    on_loop(on, [&] { far.cancel(); });
+}
+
 TEST(event_loop, thousands_of_timers_half_of_them_cancelled) {
     constexpr int all = 20'000;
     std::vector<op> ops(all);

@@ -120,6 +120,16 @@ verdict local_breaker_rows::exchange(local_file& in, local_round& after,
     return v;
 }
 
+std::error_code local_breaker_rows::look(local_file& in, const look_request& q, glance& seen) {
+    const auto began = boot_clock::now();
+    const store_time now = in.now();
+    const row r = load(in, q.breaker, now);
+    if (r.damaged) return errc::unavailable;
+    seen = detail::look(r.record, q, now);
+    seen.cost = std::chrono::duration_cast<std::chrono::microseconds>(boot_clock::now() - began);
+    return {};
+}
+
 std::error_code local_breaker_rows::probe(local_file& in, local_round& after,
                                           const breaker_identity& who, const probe_request& p,
                                           probe_reply& reply) {

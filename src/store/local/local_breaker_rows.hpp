@@ -23,6 +23,8 @@ public:
 
     [[nodiscard]] verdict exchange(local_file& in, local_round& after, const breaker_identity& who,
                                    const news& n);
+    // Reads one row.
+    [[nodiscard]] std::error_code look(local_file& in, const look_request& q, glance& seen);
     [[nodiscard]] std::error_code probe(local_file& in, local_round& after,
                                         const breaker_identity& who, const probe_request& p,
                                         probe_reply& reply);

@@ -89,6 +89,14 @@ op local_breakers::exchange(std::span<const news> batch, deadline by,
         });
 }
 
+op local_breakers::look(const look_request& request, deadline by, completion<glance> done) {
+    if (check_breaker_name(request.breaker)) return calls_->refuse(errc::invalid, std::move(done));
+    return calls_->start(kind::read, by, std::move(done),
+                         [rows = rows_, request](local_file& in, local_round&, glance& seen) {
+                             return rows->look(in, request, seen);
+                         });
+}
+
 op local_breakers::probe(const probe_request& request, deadline by, completion<probe_reply> done) {
     if (request.token == 0 || check_breaker_name(request.breaker)) {
         return calls_->refuse(errc::invalid, std::move(done));

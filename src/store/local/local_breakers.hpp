@@ -34,6 +34,8 @@ public:
 
     [[nodiscard]] op exchange(std::span<const news> batch, deadline by,
                               completion<std::vector<verdict>> done) override;
+    [[nodiscard]] op look(const look_request& request, deadline by,
+                          completion<glance> done) override;
     [[nodiscard]] op probe(const probe_request& request, deadline by,
                            completion<probe_reply> done) override;
     [[nodiscard]] op control(const control_request& request, deadline by,

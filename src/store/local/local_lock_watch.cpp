@@ -14,8 +14,12 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto reread_every = 1s;
-constexpr auto reread_far_back_every = 5s;
+// A little more than a third of the usual TTL: a renewal comes first (local_round::look_early).
+constexpr auto reread_far_back_every = 6s;
+// When the end of the process just ahead shows by itself.
+constexpr auto reread_when_told_every = 15s;
 constexpr auto first_pause = 1ms;
+constexpr auto first_look_at_end = 5ms;
 
 owned_descriptor process_of(std::int64_t pid) {
     return owned_descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
@@ -48,7 +52,7 @@ private:
     local_process self_;
 };
 
-void local_lock_watch::add(std::uint64_t listener, kind k, std::string_view what, claim_id id) {
+bool local_lock_watch::add(std::uint64_t listener, kind k, std::string_view what, claim_id id) {
     auto one = std::make_shared<item>();
     one->listener = listener;
     one->what = k;
@@ -56,6 +60,7 @@ void local_lock_watch::add(std::uint64_t listener, kind k, std::string_view what
     one->id = id;
     const std::lock_guard hold(m_);
     items_.emplace(listener, std::move(one));
+    return k == kind::end && expects_;
 }
 
 void local_lock_watch::remove(std::uint64_t listener) {
@@ -73,6 +78,8 @@ std::vector<std::shared_ptr<local_lock_watch::item>> local_lock_watch::items(
     const local_round* after) {
     std::vector<std::shared_ptr<item>> all;
     const std::lock_guard hold(m_);
+    // Who is there now is looked at; who comes later is not expected any more.
+    if (after == nullptr) expects_ = false;
     for (const auto& one : items_) {
         const item& i = *one.second;
         const bool is_of_a_claim = i.what == kind::turn || i.what == kind::end;
@@ -83,9 +90,16 @@ std::vector<std::shared_ptr<local_lock_watch::item>> local_lock_watch::items(
     return all;
 }
 
+void local_lock_watch::expect_listener() {
+    const std::lock_guard hold(m_);
+    if (items_.empty() && !expects_) next_ = boot_clock::time_point::max();
+    expects_ = true;
+    read_again_after(first_look_at_end);
+}
+
 boot_clock::time_point local_lock_watch::next_look() {
     const std::lock_guard hold(m_);
-    if (!items_.empty()) return next_;
+    if (!items_.empty() || expects_) return next_;
     return drop_due_ ? drop_after_ : boot_clock::time_point::max();
 }
 
@@ -96,7 +110,8 @@ void local_lock_watch::add_descriptors(std::vector<::pollfd>& to) {
 }
 
 std::shared_ptr<local_job> local_lock_watch::look(local_file& at, const local_round* after) {
-    if (after == nullptr) next_ = boot_clock::now() + reread_far_back_every;
+    if (after == nullptr) next_ = boot_clock::now() + reread_when_told_every;
+    if (after != nullptr && after->granted_at_once) expect_listener();
     const auto all = items(after);
     // Once a second is enough, and this is on the way of every lock and unlock.
     const bool drops = boot_clock::now() >= drop_after_;
@@ -180,6 +195,7 @@ void local_lock_watch::look_ahead(const std::vector<local_queues::party>& partie
         over_ = over_ || p.ends <= now_;
         look_again(p.ends, now_);
         if (concerned_.insert(p.session).second) watch(p);
+        if (!is_told_of(p)) read_again_after(reread_far_back_every);
         if (p.has_turn && !is_told_of(p)) read_again_after(next_pause(p));
         if (p.same_pid_space && !is_told_of(p)) read_again_after(reread_every);
     }

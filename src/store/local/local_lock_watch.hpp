@@ -6,9 +6,10 @@
 // of the entry just ahead (by a pidfd in the same PID namespace), has a timer at that session's
 // end, and reads again every second. Where no pidfd tells (another namespace, or a descendant keeps
 // the session alive) who stands behind a holder looks at the session's byte every 50 ms, and sooner
-// when the holder's process has just ended. Who stands further back reads every five seconds only:
-// there are many of those, and before it is their turn somebody rings. Whoever finds a session dead
-// or run out removes it, which gives the turn on.
+// when the holder's process has just ended. Who stands further back reads every six seconds, or
+// every fifteen when a pidfd tells, and on the way of its renewals: there are many of those, and
+// before it is their turn somebody rings. Whoever finds a session dead or run out removes it, which
+// gives the turn on.
 #pragma once
 
 #include <atomic>
@@ -49,8 +50,9 @@ public:
           self_(std::move(self)) {}
 
     enum class kind : std::uint8_t { turn, turn_and_place, end, holder };
-    // The loop's thread. `what`: a lease, or the name to observe.
-    void add(std::uint64_t listener, kind k, std::string_view what, claim_id id);
+    // The loop's thread. `what`: a lease, or the name to observe. Whether the worker looks soon by
+    // itself; otherwise it is to be told.
+    bool add(std::uint64_t listener, kind k, std::string_view what, claim_id id);
     void remove(std::uint64_t listener);
     void remove_all();
 
@@ -89,6 +91,7 @@ private:
     [[nodiscard]] boot_clock::duration next_pause(const local_queues::party& p);
     void look_again(std::int64_t at, std::int64_t now);
     [[nodiscard]] std::vector<std::shared_ptr<item>> items(const local_round* after);
+    void expect_listener();
     template <class F>
     void post(std::uint64_t listener, F call);
     void finish(std::uint64_t listener, std::error_code error, grant g);
@@ -100,6 +103,9 @@ private:
 
     std::mutex m_;
     std::map<std::uint64_t, std::shared_ptr<item>> items_;
+    // A claim was granted, and its holder will ask how it ends: that look is put off for a moment,
+    // in which who locks for a moment has unlocked.
+    bool expects_ = false;
 
     // The worker's thread.
     boot_clock::time_point next_ = boot_clock::time_point::min();

@@ -118,16 +118,22 @@ op local_locks::open(std::chrono::seconds ttl, std::string_view label, deadline 
                        });
 }
 
-// Whoever asks next has another file, and may be granted what is held here.
+// Whoever asks next has another file, and may be granted what is held here. A session asks for what
+// hangs on its lease as soon as it is renewed: the renewal's transaction knows, and one of its own
+// would cost waiting processes most of what they cost.
 op local_locks::renew(std::string_view lease, deadline by, completion<std::chrono::seconds> done) {
-    auto told = [worker = worker_, done = std::move(done)](std::error_code error,
-                                                           std::chrono::seconds ttl) mutable {
-        done(error == errc::unavailable && worker->is_replaced() ? errc::lost : error, ttl);
+    auto told = [worker = worker_, account = account_, lease = std::string(lease),
+                 done = std::move(done)](std::error_code error, renewed r) mutable {
+        if (error == errc::unavailable && worker->is_replaced()) error = errc::lost;
+        if (!error) account->emplace(fresh_account{std::move(lease), std::move(r.owned)});
+        done(error, error ? std::chrono::seconds(0) : r.ttl);
+        account->reset();
     };
-    return ask(kind::write, by, completion<std::chrono::seconds>(std::move(told)),
-               [lease = std::string(lease)](local_queues& q, std::chrono::seconds& answer) {
+    return ask(kind::write, by, completion<renewed>(std::move(told)),
+               [lease = std::string(lease)](local_queues& q, renewed& answer) {
                    auto r = q.renew(lease);
-                   answer = r.value;
+                   answer.ttl = r.value;
+                   if (!r.error) answer.owned = q.owned(lease).value;
                    return r.error;
                });
 }
@@ -141,6 +147,9 @@ op local_locks::revoke(std::string_view lease, deadline by, completion<int> done
 }
 
 op local_locks::owned(std::string_view lease, deadline by, completion<std::vector<claim_id>> done) {
+    if (*account_ && (*account_)->lease == lease) {
+        return calls_->answer({}, (*account_)->owned, std::move(done));
+    }
     return ask(kind::read, by, std::move(done),
                [lease = std::string(lease)](local_queues& q, std::vector<claim_id>& answer) {
                    auto r = q.owned(lease);
@@ -172,7 +181,9 @@ std::error_code local_locks::enter(local_queues& q, const claim& what, entered& 
     e.at = r.value;
     if (r.error) return r.error;
     auto held = q.verify(what.lease, what.id);
-    if (!held.error) e.given = std::move(held.value);
+    if (held.error) return {};
+    e.given = std::move(held.value);
+    q.expect_listener();
     return {};
 }
 
@@ -246,9 +257,8 @@ op local_locks::listen(local_lock_watch::kind k, std::string_view what, claim_id
                        lock_listener l) {
     const auto listener = next_listener_++;
     listeners_->emplace(listener, std::move(l));
-    watch_->add(listener, k, what, id);
     // In the order of the calls: what was asked before is done by then.
-    tell_worker(kind::nothing, [](local_queues&) {});
+    if (!watch_->add(listener, k, what, id)) tell_worker(kind::nothing, [](local_queues&) {});
     return op([all = std::weak_ptr<lock_listeners>(listeners_),
                watch = std::weak_ptr<local_lock_watch>(watch_), listener]() noexcept {
         if (const auto w = watch.lock()) w->remove(listener);

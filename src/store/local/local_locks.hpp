@@ -75,6 +75,16 @@ private:
         lease made;
         std::optional<entered_ahead> first;
     };
+    // What a renewal's transaction also read.
+    struct renewed {
+        std::chrono::seconds ttl{0};
+        std::vector<claim_id> owned;
+    };
+    // While the completion of that renewal runs.
+    struct fresh_account {
+        std::string lease;
+        std::vector<claim_id> owned;
+    };
     // While the completion of the enter runs that was granted.
     struct fresh_grant {
         std::string lease;
@@ -100,6 +110,8 @@ private:
     std::uint64_t next_listener_ = 1;
     std::shared_ptr<std::optional<fresh_grant>> fresh_ =
         std::make_shared<std::optional<fresh_grant>>();
+    std::shared_ptr<std::optional<fresh_account>> account_ =
+        std::make_shared<std::optional<fresh_account>>();
     std::optional<claim> expected_;  // by the next open
     std::shared_ptr<std::optional<entered_ahead>> ahead_ =
         std::make_shared<std::optional<entered_ahead>>();  // until it is entered

@@ -108,6 +108,7 @@ local_answer<std::chrono::seconds> local_queues::renew(std::string_view lease) {
     query(in_.db().prepared("UPDATE sessions SET ends = ? WHERE id = ?"),
           now_ + microseconds_of(ttl), session)
         .run();
+    after_.look_early = true;
     return {{}, ttl};
 }
 

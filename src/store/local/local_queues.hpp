@@ -101,6 +101,8 @@ public:
     // Gives up the descriptors of sessions that others have ended.
     void drop_ended();
     void add_observer(std::string_view name);
+    // A claim of this process was granted at once: it will ask soon how that ends.
+    void expect_listener() { after_.granted_at_once = true; }
 
     // The number in a lease's id; 0 when it is not one of this life of the machine.
     [[nodiscard]] std::int64_t session_of(std::string_view lease) const;

@@ -36,6 +36,11 @@ constexpr auto retry_after_trouble = 200ms;
 // Under so many calls that they never cease, watchers still get their turn.
 constexpr auto listen_every = 10ms;
 constexpr auto end_patience = 300ms;
+// A third of the usual TTL: a look that would wake a waiting process before its next renewal
+// follows this one, and costs little then.
+constexpr auto looked_at_early = 5s;
+// About what it takes to wake the loop's thread, its caller, and the loop's thread again.
+constexpr auto stay_awake = 100us;
 
 std::string socket_beginning(const std::filesystem::path& file) {
     return file.filename().string() + "-s";
@@ -108,10 +113,13 @@ struct local_worker::core {
     void find_peers(local_round& after);
     void ring(const local_round& after) noexcept;
     void look(const local_round* after) noexcept;
+    [[nodiscard]] bool is_looked_at_soon();
     void listen(bool may_wait);
     void have_trouble() noexcept;
     void say_goodbye() noexcept;
     void poke() const noexcept;
+    bool work_comes_soon();
+    bool may_sleep();
     [[nodiscard]] std::vector<std::shared_ptr<local_watcher>> watching();
 
     // The worker's thread, after the constructor.
@@ -127,12 +135,16 @@ struct local_worker::core {
     // Until then nothing is a reason to look: what was found could not be changed.
     boot_clock::time_point trouble_until = boot_clock::time_point::min();
     boot_clock::time_point listened = boot_clock::time_point::min();
+    boot_clock::time_point idle_since = boot_clock::time_point::min();
+    bool came_soon = false;  // the last job, after this thread had run out of jobs
     bool complained = false;
     std::atomic<bool> replaced = false;
 
     std::mutex m;
     std::condition_variable over;
     std::deque<std::shared_ptr<local_job>> queue;
+    std::atomic<bool> asked = false;  // since the queue was looked at
+    bool asleep = false;              // the thread; must be woken
     std::vector<std::weak_ptr<local_watcher>> watchers;
     bool ending = false;
     bool ended = false;
@@ -141,6 +153,25 @@ struct local_worker::core {
 void local_worker::core::poke() const noexcept {
     const std::uint64_t one = 1;
     static_cast<void>(::write(event.get(), &one, sizeof one));
+}
+
+// Who locks and unlocks without a pause asks again before this thread would have fallen asleep,
+// and waking it on another core takes longer than its transaction.
+bool local_worker::core::work_comes_soon() {
+    if (!came_soon) return false;
+    const auto until = boot_clock::now() + stay_awake;
+    do {
+        if (asked.load(std::memory_order_acquire)) return true;
+        std::this_thread::yield();
+    } while (boot_clock::now() < until);
+    return false;
+}
+
+// Under the lock of the queue, so that whoever asks next knows whether to wake this thread.
+bool local_worker::core::may_sleep() {
+    const std::lock_guard hold(m);
+    asleep = queue.empty() && !ending;
+    return asleep;
 }
 
 std::vector<std::shared_ptr<local_watcher>> local_worker::core::watching() {
@@ -156,6 +187,8 @@ std::vector<std::shared_ptr<local_watcher>> local_worker::core::watching() {
 
 bool local_worker::core::has_work(bool& writes) {
     const std::lock_guard hold(m);
+    asleep = false;
+    asked.store(false, std::memory_order_relaxed);
     writes = std::any_of(queue.begin(), queue.end(), [](const auto& job) { return job->writes(); });
     return !queue.empty();
 }
@@ -180,10 +213,12 @@ bool local_worker::core::turn() {
             const std::lock_guard hold(m);
             if (ending) return false;
         }
+        if (work_comes_soon()) return true;
         file->db().checkpoint_if_long(true);
-        listen(true);
+        listen(may_sleep());
         return true;
     }
+    came_soon = boot_clock::now() < idle_since + stay_awake;
     if (boot_clock::now() >= listened + listen_every) listen(false);
     local_round after;
     std::error_code error;
@@ -196,13 +231,15 @@ bool local_worker::core::turn() {
     }
     // Others are told first: who is answered may be a program that ends at once.
     if (!error) ring(after);
-    for (const auto& job : batch) job->finish(error);
+    for (const auto& job : batch) job->end(error);
     if (error) {
         have_trouble();
         return true;
     }
     if (after.look || after.ring_peers) look(&after);
+    if (after.look_early && is_looked_at_soon()) look(nullptr);
     file->db().checkpoint_if_long(false);
+    idle_since = boot_clock::now();
     return true;
 }
 
@@ -299,6 +336,13 @@ void local_worker::core::look(const local_round* after) noexcept {
     }
 }
 
+bool local_worker::core::is_looked_at_soon() {
+    const auto soon = boot_clock::now() + looked_at_early;
+    const auto all = watching();
+    return std::any_of(all.begin(), all.end(),
+                       [&](const auto& w) { return w->next_look() <= soon; });
+}
+
 // Calls that fail go on being carried out meanwhile, and do not put it off.
 void local_worker::core::have_trouble() noexcept {
     const auto now = boot_clock::now();
@@ -325,8 +369,10 @@ void local_worker::core::listen(bool may_wait) {
         left.tv_nsec = (d % 1s).count();
     }
     ::ppoll(fds.data(), fds.size(), for_ever ? nullptr : &left, nullptr);
-    std::uint64_t poked = 0;
-    static_cast<void>(::read(event.get(), &poked, sizeof poked));
+    if (fds.front().revents != 0) {
+        std::uint64_t poked = 0;
+        static_cast<void>(::read(event.get(), &poked, sizeof poked));
+    }
     const bool ready =
         std::any_of(fds.begin() + 1, fds.end(), [](const ::pollfd& p) { return p.revents != 0; });
     if (ready) mail->take_all();
@@ -387,11 +433,14 @@ local_worker::~local_worker() {
 }
 
 void local_worker::submit(std::shared_ptr<local_job> job) {
+    bool wake = false;
     {
         const std::lock_guard hold(core_->m);
         core_->queue.push_back(std::move(job));
+        core_->asked.store(true, std::memory_order_release);
+        wake = std::exchange(core_->asleep, false);
     }
-    core_->poke();
+    if (wake) core_->poke();
 }
 
 void local_worker::before_exit() noexcept {

@@ -37,6 +37,8 @@ struct local_round {
     bool ring_peers = false;        // everybody in `peers`
     bool joins_peers = false;       // this process is in there from now on
     bool look = false;              // the watchers of this process
+    bool look_early = false;        // those of them who would wake this thread soon
+    bool granted_at_once = false;   // to this process, which will ask how that ends
     std::set<std::int64_t> claims;  // that were changed, or have somebody else in front of them
     std::vector<unique_function<void()>> committed;
 };
@@ -60,9 +62,18 @@ public:
     // Any thread; one of the two succeeds, once.
     [[nodiscard]] bool begin() noexcept { return leave_queue(phase::begun); }
     [[nodiscard]] bool drop() noexcept { return leave_queue(phase::dropped); }
+    // On the worker's thread, after begin: finishes.
+    void end(std::error_code error) noexcept {
+        finish(error);
+        phase_.store(phase::ended, std::memory_order_release);
+    }
+    // Any thread.
+    [[nodiscard]] bool has_ended() const noexcept {
+        return phase_.load(std::memory_order_acquire) == phase::ended;
+    }
 
 private:
-    enum class phase : std::uint8_t { queued, begun, dropped };
+    enum class phase : std::uint8_t { queued, begun, dropped, ended };
     bool leave_queue(phase to) noexcept {
         auto from = phase::queued;
         return phase_.compare_exchange_strong(from, to, std::memory_order_acq_rel);
