@@ -33,14 +33,19 @@ struct own_scheme {
     std::string_view scheme;
     std::string_view factory;
 };
+constexpr std::string_view redis_factory = "trinco::drivers::redis() of trinco/redis.hpp";
 constexpr std::array own_schemes{
     own_scheme{"memory", "trinco::drivers::memory() of trinco/memory.hpp"},
     own_scheme{"local", "trinco::drivers::local() of trinco/local.hpp"},
+    own_scheme{"redis", redis_factory},
+    own_scheme{"rediss", redis_factory},
+    own_scheme{"redis+unix", redis_factory},
+    own_scheme{"redis+sentinel", redis_factory},
+    own_scheme{"redis+cluster", redis_factory},
 };
 // Stores that one may well expect here, and that it cannot open.
-constexpr std::array<std::string_view, 11> later_schemes{
-    "redis",  "rediss",  "valkey",    "valkeys",  "etcd",       "etcds",
-    "consul", "consuls", "zookeeper", "postgres", "postgresql",
+constexpr std::array<std::string_view, 7> later_schemes{
+    "etcd", "etcds", "consul", "consuls", "zookeeper", "postgres", "postgresql",
 };
 
 // Everything that a closing store still needs, owned by its own completions, so that it goes on by
@@ -172,6 +177,9 @@ std::string advice(const store_url& url, std::span<const driver> drivers) {
     if (std::find(later_schemes.begin(), later_schemes.end(), base) != later_schemes.end()) {
         return "stores of " + url.scheme + ": are not in this version of Trinco";
     }
+    if (base == "valkey" || base == "valkeys") {
+        return "Valkey is opened as Redis is: begin the URL with redis: or rediss:";
+    }
     if (const auto meant = nearest(url.scheme, drivers); !meant.empty()) {
         return "did you mean " + meant + ":?";
     }
@@ -179,7 +187,7 @@ std::string advice(const store_url& url, std::span<const driver> drivers) {
     const bool has_all = std::all_of(own_schemes.begin(), own_schemes.end(), [&](const auto& own) {
         return passed.find(std::string(own.scheme) + ":") != std::string::npos;
     });
-    return has_all ? "" : "Trinco itself has drivers for memory: and local:";
+    return has_all ? "" : "Trinco itself has drivers for memory:, local: and redis:";
 }
 
 std::shared_ptr<store_driver> driver_for(const store_url& url, std::span<const driver> drivers) {

@@ -32,11 +32,14 @@ endforeach()
 set(configure ${CMAKE_COMMAND} -G Ninja -S ${source} -D CMAKE_PREFIX_PATH=${work}/installed
     -D CMAKE_CXX_COMPILER=${compiler} -D CMAKE_CXX_FLAGS=${flags}
     -D CMAKE_CXX_COMPILER_LAUNCHER=${launcher})
-run(${configure} -B ${work}/consumer -D LOCAL=${local})
+run(${configure} -B ${work}/consumer -D LOCAL=${local} -D REDIS=${redis})
 run(${CMAKE_COMMAND} --build ${work}/consumer)
 run(${work}/consumer/consumer)
 if(local)
   run(${work}/consumer/local_consumer ${work}/local.db)
+endif()
+if(redis)
+  run(${work}/consumer/redis_consumer)
 endif()
 
 # A component that does not exist makes the package not found, with its name.

@@ -53,6 +53,9 @@ public:
                 completion<std::vector<detail::verdict>>) override {
         return {};
     }
+    op look(const detail::look_request&, deadline, completion<detail::glance>) override {
+        return {};
+    }
     op probe(const detail::probe_request&, deadline, completion<detail::probe_reply>) override {
         return {};
     }
@@ -179,8 +182,12 @@ TEST_F(opening, bad_urls_are_refused_with_what_value_and_what_is_there) {
         {"host name:1", errc::invalid, {"\"host name:1\"", "scheme"}},
         {"redis://u:pw@h",
          errc::not_supported,
-         {"\"redis://***@h\"", "fake:, fakes:", "stores of redis: are not in this version"}},
-        {"redis+unix:/r", errc::not_supported, {"stores of redis+unix: are not in this version"}},
+         {"\"redis://***@h\"",
+          "fake:, fakes:", "pass trinco::drivers::redis() of trinco/redis.hpp"}},
+        {"redis+unix:/r", errc::not_supported, {"pass trinco::drivers::redis()"}},
+        {"redsi://h", errc::not_supported, {"did you mean redis:?"}},
+        {"rediss+sentinel://h", errc::not_supported, {"did you mean redis+sentinel:?"}},
+        {"valkeys://h", errc::not_supported, {"begin the URL with redis: or rediss:"}},
         {"ETCD://h1,h2", errc::not_supported, {"stores of etcd: are not in this version"}},
         {"consul://h", errc::not_supported, {"stores of consul: are not in this version"}},
         {"mem:", errc::not_supported, {"did you mean memory:?"}},
@@ -188,7 +195,9 @@ TEST_F(opening, bad_urls_are_refused_with_what_value_and_what_is_there) {
         {"lcal:/x", errc::not_supported, {"did you mean local:?"}},
         {"memory:", errc::not_supported, {"pass trinco::drivers::memory() of trinco/memory.hpp"}},
         {"local:", errc::not_supported, {"pass trinco::drivers::local() of trinco/local.hpp"}},
-        {"tape:", errc::not_supported, {"drivers for: fake:, fakes:; ", "memory: and local:"}},
+        {"tape:",
+         errc::not_supported,
+         {"drivers for: fake:, fakes:; ", "memory:, local: and redis:"}},
         {"user:pw@h", errc::not_supported, {"\"user:***@h\""}},
         {"x" + std::string(5'000, 'y'), errc::invalid, {"5001 bytes", "4096"}},
         {"fake:bad", errc::invalid, {"does not like fake:bad"}},

@@ -18,7 +18,8 @@ valarray variant vector version errno.h time.h
 
 # The installed headers that hold plain values only. Core uses them, so that an option or an error
 # has one definition (docs/decisions/0001-core-uses-installed-value-headers.md).
-VALUE_HEADERS = {'trinco/breaker_options.hpp', 'trinco/breaker_types.hpp', 'trinco/error.hpp'}
+VALUE_HEADERS = {'trinco/breaker_options.hpp', 'trinco/breaker_types.hpp',
+                 'trinco/duration_histogram.hpp', 'trinco/error.hpp'}
 
 # What the standard library cannot say: the CPU that a thread runs on, without a system call.
 PLATFORM = {('src/core/breaker/shard.hpp', 'sys/rseq.h')}

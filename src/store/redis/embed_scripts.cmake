@@ -2,10 +2,11 @@
 # "-- uses: ...". Called with -DLUA=<folder> -DOUT=<file>.
 cmake_minimum_required(VERSION 3.25)
 
-set(names exchange probe control inspect index)
+set(names exchange look probe control inspect index)
 file(READ "${LUA}/time_redis.lua" time_source)
 
 set(bodies "")
+set(names_of "")
 foreach(name IN LISTS names)
   file(READ "${LUA}/${name}.lua" script)
   if(NOT script MATCHES "\n-- uses: ([a-z_ ]+)\n")
@@ -19,7 +20,11 @@ foreach(name IN LISTS names)
     string(APPEND body "${text}\n")
   endforeach()
   string(APPEND body "${script}")
-  string(APPEND bodies "constexpr char ${name}_text[] = R\"LUA(${time_source}${body})LUA\";\n\n")
+  string(SHA1 sha "${time_source}${body}")
+  string(APPEND bodies "constexpr char ${name}_text[] = R\"LUA(${time_source}${body})LUA\";\n"
+         "constexpr std::string_view ${name}_name = \"${sha}\";\n\n")
+  string(APPEND names_of
+         "        case redis_script::${name}: return ${name}_name;\n")
 endforeach()
 
 file(WRITE "${OUT}" "// Made from lua/*.lua by embed_scripts.cmake.
@@ -39,11 +44,18 @@ std::string_view redis_time_source() noexcept {
 std::string_view text_of(redis_script s) noexcept {
     switch (s) {
         case redis_script::exchange: return {exchange_text, sizeof exchange_text - 1};
+        case redis_script::look: return {look_text, sizeof look_text - 1};
         case redis_script::probe: return {probe_text, sizeof probe_text - 1};
         case redis_script::control: return {control_text, sizeof control_text - 1};
         case redis_script::inspect: return {inspect_text, sizeof inspect_text - 1};
         case redis_script::index: return {index_text, sizeof index_text - 1};
     }
+    return {};
+}
+
+std::string_view name_of(redis_script s) noexcept {
+    switch (s) {
+${names_of}    }
     return {};
 }
 

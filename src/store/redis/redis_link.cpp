@@ -1,12 +1,11 @@
 #include "store/redis/redis_link.hpp"
 
 #include <algorithm>
-#include <deque>
 #include <utility>
 
 #include "core/mutant.hpp"
+#include "store/redis/redis_link_impl.hpp"
 #include "trinco/error.hpp"
-#include "wire/resp/resp_reader.hpp"
 #include "wire/resp/resp_writer.hpp"
 
 namespace trinco::detail {
@@ -17,12 +16,7 @@ using namespace std::chrono_literals;
 constexpr std::size_t write_most = 256 * 1024;  // what waits behind it counts as not sent
 constexpr auto settled_after = 1s;              // up for that long: waits begin small again
 
-struct entry {
-    std::string bytes;            // until it is sent
-    completion<resp_reply> done;  // empty: nobody waits (any more), but a reply may be due
-    op timer;
-    boot_clock::time_point sent{};
-};
+using entry = link_entry;
 using entry_ptr = std::shared_ptr<entry>;
 
 bool is_message(const resp_reply& reply) {
@@ -32,100 +26,6 @@ bool is_message(const resp_reply& reply) {
 }
 
 }  // namespace
-
-std::optional<redis_refusal> refusal_of(const redis_step& step, const resp_reply& reply) {
-    const auto word = reply.error_word();
-    if (word.empty()) return {};
-    const bool denied = word == "NOAUTH" || word == "WRONGPASS" || word == "NOPERM";
-    return redis_refusal{denied ? errc::denied : errc::unavailable,
-                         "the server refused " + step.words.front() + ": " + std::string(word)};
-}
-
-struct redis_link::impl : std::enable_shared_from_this<redis_link::impl> {
-    enum class state : std::uint8_t { idle, waiting, connecting, greeting, up };
-
-    impl(loop& l, stream_factory& s, stream_address a, redis_link_options o, on_event c,
-         on_message h)
-        : on(l),
-          streams(s),
-          to(std::move(a)),
-          options(std::move(o)),
-          changed(std::move(c)),
-          heard(std::move(h)),
-          reader(options.limits) {}
-
-    loop& on;
-    stream_factory& streams;
-    stream_address to;
-    const redis_link_options options;
-    on_event changed;
-    on_message heard;
-
-    state now_in = state::idle;
-    bool gone = false;               // the link was destroyed
-    bool was_up = false;             // ever
-    bool denied = false;             // by the last attempt
-    std::uint32_t attempt = 0;       // in a row without success
-    boot_clock::time_point began{};  // the last attempt
-    boot_clock::time_point up_since{};
-    std::uint64_t connection = 0;  // its number: what belongs to an earlier one is of no interest
-
-    std::deque<entry_ptr> queued;  // not sent; those without bytes are dead
-    std::size_t queued_dead = 0;
-    std::deque<entry_ptr> awaited;  // sent, in the order of their replies
-    std::size_t queued_bytes = 0;
-    bool flushing = false;  // a flush is on its way
-    bool writing = false;
-    bool suspected = false;  // of being stuck, for the first time
-    boot_clock::time_point last_heard{};
-    boot_clock::time_point pinged{};
-
-    std::unique_ptr<byte_stream> stream;
-    resp_reader reader;
-    op connect_op;
-    op connect_timer;
-    op retry_timer;
-    op read_op;
-    op write_op;
-    op stuck_timer;
-    op ping_timer;
-
-    // Runs later, unless the link is gone by then.
-    template <class F>
-    void later(F f) {
-        on.post([weak = weak_from_this(), f = std::move(f)]() mutable {
-            if (const auto self = weak.lock(); self && !self->gone) f(*self);
-        });
-    }
-
-    op request(std::string command, deadline by, completion<resp_reply> done);
-    void overdue(entry& e);
-    void drop(entry& e);
-    void forget(entry& e);
-    void fail_later(std::deque<entry_ptr> entries, std::error_code error);
-
-    void connect();
-    void demand();
-    void retry_in(boot_clock::duration wait);
-    void greet();
-    void next_step(std::size_t done, const resp_reply& reply);
-    void is_up();
-    void broken(redis_refusal reason);
-    void tell(redis_link_event event);
-
-    void flush_later();
-    void flush();
-    void write(std::string bytes);
-    void read();
-    void came(std::string_view bytes);
-    void answered(resp_reply reply);
-    void watch();
-    void look();
-    void ping_later();
-    void ping();
-    void hang_up();
-    void close();
-};
 
 // ---- requests ---------------------------------------------------------------------------------
 
@@ -204,8 +104,23 @@ void redis_link::impl::connect() {
     retry_timer.cancel();
     now_in = state::connecting;
     began = on.now();
-    const auto by = began + options.connect_within;
-    const auto mine = ++connection;
+    ++connection;
+    if (!options.find) return dial();
+    find_op = options.find(began + options.find_within,
+                           [weak = weak_from_this(), mine = connection](redis_found found) {
+                               const auto self = weak.lock();
+                               if (!self || self->gone || mine != self->connection) return;
+                               if (auto* refusal = std::get_if<redis_refusal>(&found)) {
+                                   return self->broken(std::move(*refusal));
+                               }
+                               self->to = std::get<stream_address>(std::move(found));
+                               self->dial();
+                           });
+}
+
+void redis_link::impl::dial() {
+    const auto by = on.now() + options.connect_within;
+    const auto mine = connection;
     connect_timer = on.at(by, [this] {
         broken({std::make_error_code(std::errc::timed_out),
                 "the server at " + text_of(to) + " did not let us in within " +
@@ -268,6 +183,7 @@ void redis_link::impl::is_up() {
     connect_op.cancel();
     denied = false;
     up_since = pinged = on.now();
+    if (was_up) ++traffic.reconnects;
     tell({.up = true, .again = std::exchange(was_up, true), .reason = {}});
     ping_later();
     flush_later();
@@ -285,16 +201,17 @@ void redis_link::impl::broken(redis_refusal reason) {
     const bool denies = TRINCO_MUTANT("redis_sent_is_called_not_sent");
     fail_later(std::exchange(awaited, {}), denies ? errc::unavailable : errc::unknown_outcome);
     if (TRINCO_MUTANT("redis_unsent_is_dropped")) queued.clear();
-    if (denied) {
+    if (denied || !options.keep_unsent) {
         for (const auto& e : queued) e->bytes.clear();
         queued_bytes = queued_dead = 0;
-        fail_later(std::exchange(queued, {}), errc::denied);
-        return retry_in(options.denied_retry);
+        fail_later(std::exchange(queued, {}), denied ? errc::denied : errc::unavailable);
     }
+    if (denied) return retry_in(options.denied_retry);
     retry_in(options.retry.wait(attempt++, on.random()));
 }
 
 void redis_link::impl::hang_up() {
+    find_op.cancel();
     connect_op.cancel();
     connect_timer.cancel();
     read_op.cancel();
@@ -332,6 +249,7 @@ void redis_link::impl::flush() {
         queued_bytes -= e->bytes.size();
         all += std::exchange(e->bytes, {});
         e->sent = on.now();
+        ++traffic.requests;
         awaited.push_back(e);
     }
     if (!all.empty()) write(std::move(all));
@@ -340,6 +258,7 @@ void redis_link::impl::flush() {
 // An error is not looked at: the end shows in reading, too, behind replies that came before it.
 void redis_link::impl::write(std::string bytes) {
     writing = true;
+    traffic.bytes_out += bytes.size();
     watch();
     write_op = stream->write(std::move(bytes),
                              [this, mine = connection](std::error_code error, std::size_t) {
@@ -368,6 +287,7 @@ void redis_link::impl::read() {
 void redis_link::impl::came(std::string_view bytes) {
     const auto mine = connection;
     last_heard = on.now();
+    traffic.bytes_in += bytes.size();
     suspected = false;
     reader.feed(bytes);
     while (auto reply = reader.next()) {
@@ -470,8 +390,15 @@ void redis_link::reconnect(redis_refusal reason, std::optional<stream_address> e
     impl_->broken(std::move(reason));
 }
 
+void redis_link::wake() {
+    impl_->demand();
+}
+
 bool redis_link::up() const noexcept {
     return impl_->now_in == impl::state::up;
+}
+link_traffic redis_link::traffic() const noexcept {
+    return impl_->traffic;
 }
 const stream_address& redis_link::where() const noexcept {
     return impl_->to;

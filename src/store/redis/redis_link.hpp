@@ -5,7 +5,7 @@
 //
 // Answers      Every request is answered exactly once, unless its op or the link is destroyed: with
 //              the server's reply (also one of its errors), or with an error:
-//                errc::unavailable      its deadline passed before it was sent
+//                errc::unavailable      its deadline passed before it was sent; see keep_unsent
 //                errc::unknown_outcome  it was sent, and then its deadline passed or the connection
 //                                       ended: it may have happened
 //                errc::denied           the server does not let us in (see steps); not sent
@@ -28,46 +28,41 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <system_error>
+#include <variant>
 #include <vector>
 
 #include "core/backoff.hpp"
 #include "core/loop.hpp"
 #include "net/stream_factory.hpp"
+#include "store/redis/redis_steps.hpp"
 #include "wire/resp/resp_message.hpp"
 
 namespace trinco::detail {
 
-// Why a connection is of no use.
-struct redis_refusal {
-    std::error_code error;  // errc::denied: asking again soon is of no use either
-    std::string why;        // one sentence
-};
-
-// A command that every new connection begins with, before any request: AUTH, SELECT, ROLE ...
-struct redis_step {
-    std::vector<std::string> words;
-    // Looks at the reply; nothing when it is well. Empty: every reply but an error is.
-    std::function<std::optional<redis_refusal>(const resp_reply&)> check = {};
-};
-
-// What an error reply to a step means: denied for NOAUTH, WRONGPASS and NOPERM, else unavailable.
-// Names the command and the kind of the error, no more: servers repeat arguments in their texts.
-[[nodiscard]] std::optional<redis_refusal> refusal_of(const redis_step& step,
-                                                      const resp_reply& reply);
+// Where the server is now, or why nobody knows.
+using redis_found = std::variant<stream_address, redis_refusal>;
+// Asked before every attempt to connect. Completes by the deadline, later, at most once.
+using redis_finder = std::function<op(deadline, unique_function<void(redis_found)>)>;
 
 struct redis_link_options {
     std::vector<redis_step> steps = {};
     std::chrono::milliseconds connect_within{1'000};  // with the steps
+    redis_finder find = {};                           // empty: it stays where it is
+    std::chrono::milliseconds find_within{1'000};     // before connect_within
     std::chrono::milliseconds stuck_after{1'000};
     std::chrono::milliseconds ping_after{0};  // of silence; finds a peer that is gone; 0: never
     std::chrono::milliseconds demand_pause{20};
     std::chrono::milliseconds denied_retry{5'000};
     backoff retry{std::chrono::milliseconds(50), std::chrono::milliseconds(1'000)};
+    // false: what was not sent when an attempt or the connection ends is answered `unavailable`
+    // then, for who knows another server to ask.
+    bool keep_unsent = true;
     std::size_t requests_most = 10'000;         // without an answer
     std::size_t bytes_most = 32 * 1024 * 1024;  // not yet sent
     resp_limits limits = {};
@@ -77,6 +72,14 @@ struct redis_link_event {
     bool up = false;
     bool again = false;    // up, and not for the first time: see Events
     redis_refusal reason;  // of not being up
+};
+
+// Since the beginning, over all connections.
+struct link_traffic {
+    std::uint64_t requests = 0;  // sent, without steps
+    std::uint64_t bytes_out = 0;
+    std::uint64_t bytes_in = 0;
+    std::uint64_t reconnects = 0;
 };
 
 class redis_link {
@@ -96,7 +99,11 @@ public:
     // Gives the connection up and makes a new one, to another address when one is given: the server
     // said that it is not the right one (READONLY, LOADING ...).
     void reconnect(redis_refusal reason, std::optional<stream_address> elsewhere = {});
+    // As a new request does: the next attempt is made now, if it may.
+    void wake();
     [[nodiscard]] bool up() const noexcept;
+    [[nodiscard]] link_traffic traffic() const noexcept;
+    // The address of the last attempt, or of the next one where nobody is asked for it.
     [[nodiscard]] const stream_address& where() const noexcept;
 
 private:

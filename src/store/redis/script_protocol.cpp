@@ -174,6 +174,13 @@ std::optional<script_call> call_of(std::string_view name_space, const breaker_id
     return c;
 }
 
+script_call call_of(std::string_view name_space, const look_request& q) {
+    const view mine = is_possible(q.mine) ? q.mine : view{};
+    return {redis_script::look,
+            {breaker_keys(name_space, q.breaker).front()},
+            {text_of(mine.era), text_of(mine.rev), text_of(mine.options_stamp)}};
+}
+
 std::optional<script_call> call_of(std::string_view name_space, const breaker_identity& who,
                                    const probe_request& p) {
     if (p.token == 0) return std::nullopt;

@@ -41,6 +41,8 @@ struct script_call {
 // Nothing when the request is invalid.
 [[nodiscard]] std::optional<script_call> call_of(std::string_view name_space,
                                                  const breaker_identity& who, const news& n);
+// A view that no record can have made is sent as one that knows nothing.
+[[nodiscard]] script_call call_of(std::string_view name_space, const look_request& q);
 // Token 0 is invalid; a view that no record can have made is sent as one that knows nothing.
 [[nodiscard]] std::optional<script_call> call_of(std::string_view name_space,
                                                  const breaker_identity& who,
@@ -62,8 +64,9 @@ struct script_answer {
     std::chrono::microseconds cost{0};   // of the script, by the server's clock
 };
 
-// Verdicts carry error and cost themselves, too.
+// Verdicts carry error and cost themselves, too, glances their cost.
 [[nodiscard]] script_answer<verdict> verdict_from(const resp_reply& reply);
+[[nodiscard]] script_answer<glance> glance_from(const resp_reply& reply);
 [[nodiscard]] script_answer<probe_reply> probe_reply_from(const resp_reply& reply);
 [[nodiscard]] script_answer<view> view_from(const resp_reply& reply);
 // Nothing when there is no such record.

@@ -139,6 +139,18 @@ script_answer<verdict> verdict_from(const resp_reply& reply) {
     return a;
 }
 
+script_answer<glance> glance_from(const resp_reply& reply) {
+    script_answer<glance> a;
+    reading in(reply);
+    a.error = begin(in);
+    if (a.error) return a;
+    in.get(a.value.exchange_first);
+    in.get(a.value.fleet);
+    in.get(a.cost);
+    a.value.cost = a.cost;
+    return finished(in, std::move(a));
+}
+
 script_answer<probe_reply> probe_reply_from(const resp_reply& reply) {
     script_answer<probe_reply> a;
     reading in(reply);

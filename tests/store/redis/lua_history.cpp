@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iterator>
 #include <sstream>
-#include <stdexcept>
 
 #include "core/breaker/record_steps.hpp"
 #include "tests/core/record_lab.hpp"
@@ -62,42 +61,6 @@ std::uint64_t spread(std::uint64_t n) {
 
 std::ostream& operator<<(std::ostream& s, const lua_step& x) {
     return s << "{" << int(x.what) << "," << int(x.who) << "," << x.a << "," << x.b << "}";
-}
-
-// ---- the scripts --------------------------------------------------------------------------------
-
-loaded_scripts::loaded_scripts(test_connection& on, const std::optional<bug>& planted) : on_(on) {
-    const std::string clock = "local function store_time() return tonumber(ARGV[#ARGV]) end\n";
-    const auto load = [&](const std::string& text) {
-        resp_reply reply = on_.call({"SCRIPT", "LOAD", clock + text});
-        if (!reply.is(resp_reply::kind_t::string)) throw std::runtime_error(reply.text);
-        return reply.text;
-    };
-    for (const redis_script s : {redis_script::exchange, redis_script::probe, redis_script::control,
-                                 redis_script::inspect}) {
-        std::string text(trinco::detail::text_of(s).substr(redis_time_source().size()));
-        if (planted && planted->of == s) {
-            const auto at = text.find(planted->from);
-            if (at == std::string::npos) throw std::runtime_error("nowhere: " + planted->from);
-            text.replace(at, planted->from.size(), planted->to);
-        }
-        names_[s] = load(text);
-    }
-    text_ = load(text_script().substr(redis_time_source().size()));
-}
-
-void loaded_scripts::send(const script_call& call, store_time now) {
-    std::vector<std::string> words{"EVALSHA", names_.at(call.script),
-                                   std::to_string(call.keys.size())};
-    words.insert(words.end(), call.keys.begin(), call.keys.end());
-    words.insert(words.end(), call.arguments.begin(), call.arguments.end());
-    words.push_back(std::to_string(now.count()));
-    on_.send(words);
-}
-
-std::string loaded_scripts::record(const std::vector<std::string>& keys, store_time now) {
-    return on_.call({"EVALSHA", text_, "3", keys[0], keys[1], keys[2], std::to_string(now.count())})
-        .text;
 }
 
 // ---- comparing ----------------------------------------------------------------------------------
@@ -228,6 +191,22 @@ void lua_history::tell(int i, const news& n) {
     }
 }
 
+void lua_history::look(const lua_step& s) {
+    const process& p = processes_[s.who % instances];
+    look_request q;
+    q.breaker = breaker;
+    q.mine = p.known;
+    q.mine.options_stamp = p.held_stamp;
+    if (s.b % 8 == 0) q.mine.era += s.b % 3;
+    if (s.b % 9 == 0) q.mine.rev += s.b % 2;
+    const glance wanted = trinco::detail::look(record_.value_or(fleet_record{}), q, now_);
+    const auto got = glance_from(ask(call_of("test", q)));
+    compare("the error of look", got.error, std::error_code());
+    compare(got.value.fleet, wanted.fleet);
+    compare("exchange_first", got.value.exchange_first, wanted.exchange_first);
+    compare_life(false);
+}
+
 void lua_history::tell(int i, const probe_request& p) {
     const auto call = call_of("test", identity(i), p);
     compare("the request may be sent", call.has_value(), true);
@@ -281,7 +260,7 @@ std::optional<std::string> lua_history::take_steps(const std::vector<lua_step>& 
 }
 
 void lua_history::take_step(const lua_step& s) {
-    switch (s.what % 18) {
+    switch (s.what % 19) {
         case 0: now_ += store_time(s.a % 400 * 1'000 + s.b % 1'000); return;
         case 1: return pass_to_a_deadline(s);
         case 2: now_ += store_time(s.a % 6'000 * 1'000); return;
@@ -298,6 +277,7 @@ void lua_history::take_step(const lua_step& s) {
         case 13: return control(s);
         case 14: return meddle(s);
         case 15: return restart(s);
+        case 17: return look(s);
         case 16: return s.a % 4 == 0 ? compare_record() : exchange(s);
         default: return s.a % 8 == 0 ? compare_report() : exchange(s);
     }

@@ -8,11 +8,12 @@
 #include <optional>
 #include <ostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/breaker/record.hpp"
 #include "store/redis/script_protocol.hpp"
-#include "tests/store/redis/test_server.hpp"
+#include "tests/store/redis/loaded_scripts.hpp"
 
 namespace trinco::detail::test {
 
@@ -24,28 +25,6 @@ struct lua_step {
     std::uint16_t b = 0;
 };
 std::ostream& operator<<(std::ostream& s, const lua_step& x);
-
-// The scripts on a server, with the last argument for their clock.
-class loaded_scripts {
-public:
-    // A planted bug: in `of`, this text becomes that one.
-    struct bug {
-        redis_script of;
-        std::string from;
-        std::string to;
-    };
-    explicit loaded_scripts(test_connection& on, const std::optional<bug>& planted = {});
-
-    void send(const script_call& call, store_time now);
-    // The record in the database, as text_of() writes it.
-    [[nodiscard]] std::string record(const std::vector<std::string>& keys, store_time now);
-    [[nodiscard]] test_connection& server() noexcept { return on_; }
-
-private:
-    test_connection& on_;
-    std::map<redis_script, std::string> names_;  // SHA1
-    std::string text_;
-};
 
 class lua_history {
 public:
@@ -81,6 +60,7 @@ private:
     void take_step(const lua_step& s);
     void pass_to_a_deadline(const lua_step& s);
     void exchange(const lua_step& s);
+    void look(const lua_step& s);
     void take(const lua_step& s);
     void settle(const lua_step& s);
     void repeat(const lua_step& s);

@@ -9,7 +9,7 @@
 
 #include "store/redis/script_protocol.hpp"
 #include "tests/core/record_lab.hpp"
-#include "tests/store/redis/lua_history.hpp"
+#include "tests/store/redis/loaded_scripts.hpp"
 #include "tests/store/redis/record_text.hpp"
 #include "tests/store/redis/test_server.hpp"
 #include "trinco/error.hpp"
@@ -77,6 +77,9 @@ protected:
         p.breaker = breaker;
         p.token = token;
         return probe_reply_from(run(call_of("test", identity(i), p))).value;
+    }
+    script_answer<glance> look(test_connection& to, const view& mine = {}) {
+        return glance_from(run(to, call_of("test", look_request{breaker, mine})));
     }
     [[nodiscard]] std::int64_t keys() { return on().call({"DBSIZE"}).integer; }
 
@@ -149,6 +152,7 @@ TEST_F(LuaScripts, LeaveALaterLayoutAlone) {
     EXPECT_EQ(view_from(run(call_of("test", control_of(control_verb::trip, 1)))).error,
               errc::not_supported);
     EXPECT_EQ(report_from(run(inspect_call("test", breaker)), breaker).error, errc::not_supported);
+    EXPECT_EQ(look(on()).error, errc::not_supported);
     EXPECT_EQ(on().call({"DUMP", key}).text, before);
     EXPECT_EQ(keys(), 1);
 }
@@ -164,6 +168,36 @@ TEST_F(LuaScripts, LeaveAKeyOfAnotherTypeAlone) {
         EXPECT_EQ(on().call({"GET", key}).text, "mine");
         on().call({"FLUSHALL"});
     }
+}
+
+// By the rights that it needs: no command but TIME and HMGET, on one key, none of them writing.
+TEST_F(LuaScripts, LookWithoutTheRightToWrite) {
+    const view after = control(control_verb::trip, 1);
+    const auto key = breaker_keys("test", breaker)[0];
+    const std::string before = on().call({"DUMP", key}).text;
+    on().call({"ACL", "SETUSER", "reader", "on", ">secret", "~" + key, "-@all", "+auth", "+eval",
+               "+evalsha", "+evalsha_ro", "+time", "+hmget"});
+    test_connection reader(socket());
+    ASSERT_EQ(reader.call({"AUTH", "reader", "secret"}).text, "OK");
+    const auto seen = look(reader);
+    ASSERT_FALSE(seen.error);
+    EXPECT_TRUE(seen.value.exchange_first) << "the options are unknown";
+    EXPECT_EQ(seen.value.fleet.era, after.era);
+    EXPECT_EQ(seen.value.fleet.state, breaker_state::open);
+    EXPECT_EQ(seen.value.fleet.reason, "operator trip");
+    const std::string sha =
+        on().call({"SCRIPT", "LOAD", std::string(text_of(redis_script::look))}).text;
+    const resp_reply read_only = reader.call({"EVALSHA_RO", sha, "1", key, "0", "0", "0"});
+    // Redis knows that command from 7.0 on.
+    if (read_only.text.find("unknown command") == std::string::npos) {
+        EXPECT_EQ(glance_from(read_only).value.fleet.era, after.era) << read_only.text;
+    }
+    EXPECT_EQ(on().call({"DUMP", key}).text, before);
+}
+
+TEST_F(LuaScripts, LookMakesNoKey) {
+    EXPECT_TRUE(look(on()).value.exchange_first);
+    EXPECT_EQ(keys(), 0);
 }
 
 TEST_F(LuaScripts, MakeNoKeyForARefusal) {

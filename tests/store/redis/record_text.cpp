@@ -39,14 +39,16 @@ local function put_counts(n)
 end
 local function put_window(w, current, size)
   put_counts(advance(w, current, size))
-  local numbers = {}
-  for number, n in pairs(cells_of(w)) do
-    if n[1] + n[2] + n[3] + n[4] + n[5] + n[6] ~= 0 then numbers[#numbers + 1] = number end
+  local numbers, counts, flat = {}, {}, cells_of(w)
+  for k = 1, #flat, 7 do
+    local n = {unpack(flat, k + 1, k + 6)}
+    if n[1] + n[2] + n[3] + n[4] + n[5] + n[6] ~= 0 then numbers[#numbers + 1] = flat[k] end
+    counts[flat[k]] = n
   end
   table.sort(numbers)
   for _, number in ipairs(numbers) do
     text(' ' .. decimal(number) .. ': ')
-    put_counts(w.cells[number])
+    put_counts(counts[number])
   end
   text('\n')
 end
@@ -75,7 +77,7 @@ for _, l in ipairs(r.leases) do line('lease', l[1], l[2], l[3], l[4]) end
 for _, s in ipairs(late_list('settled')) do line('settled', s[1], s[2], s[3] and 1 or 0) end
 for _, c in ipairs(late_list('controls')) do line('control', c[1], c[2]) end
 local names = {}
-for name in pairs(r.voters) do names[#names + 1] = name end
+for name in pairs(all_voters()) do names[#names + 1] = name end
 table.sort(names)
 for _, name in ipairs(names) do
   local v = r.voters[name]

@@ -19,8 +19,9 @@ namespace {
 using namespace std::chrono_literals;
 using words = std::vector<std::string>;
 
-constexpr redis_script all_scripts[] = {redis_script::exchange, redis_script::probe,
-                                        redis_script::control, redis_script::inspect};
+constexpr redis_script all_scripts[] = {redis_script::exchange, redis_script::look,
+                                        redis_script::probe, redis_script::control,
+                                        redis_script::inspect};
 
 const breaker_identity me{"i1", "v1"};
 
@@ -122,6 +123,18 @@ TEST(ScriptProtocol, WhatEveryRecordRefusesIsNotSent) {
     EXPECT_TRUE(call_of("prod", c));
     c.reason = "two\nlines";
     EXPECT_FALSE(call_of("prod", c));
+}
+
+TEST(ScriptProtocol, ALookNamesOneKeyAndWhatTheSenderKnows) {
+    look_request q;
+    q.breaker = "payments";
+    q.mine = some_news().mine;
+    const script_call call = call_of("prod", q);
+    EXPECT_EQ(call.script, redis_script::look);
+    EXPECT_EQ(call.keys, (words{"trinco:1:prod:{payments}"}));
+    EXPECT_EQ(call.arguments, (words{"7", "6", "2"}));
+    q.mine.rev = max_era;
+    EXPECT_EQ(call_of("prod", q).arguments, (words{"0", "0", "0"})) << "no record can have made it";
 }
 
 TEST(ScriptProtocol, AProbeKeepsItsTokenAsText) {
@@ -265,6 +278,18 @@ TEST(ScriptProtocol, ReadsAProbesReplyAndAView) {
     EXPECT_EQ(view_from(list({text("invalid")})).error, errc::invalid);
 }
 
+TEST(ScriptProtocol, ReadsAGlance) {
+    const auto a = glance_from(list({text("ok"), whole(1), some_view(), whole(9)}));
+    ASSERT_FALSE(a.error);
+    EXPECT_TRUE(a.value.exchange_first);
+    EXPECT_EQ(a.value.fleet.rev, 3U);
+    EXPECT_EQ(a.value.cost, 9us);
+    EXPECT_EQ(a.cost, 9us);
+    EXPECT_EQ(glance_from(list({text("ok"), whole(2), some_view(), whole(9)})).error,
+              errc::invalid);
+    EXPECT_EQ(glance_from(list({text("newer")})).error, errc::not_supported);
+}
+
 TEST(ScriptProtocol, ReadsAReport) {
     const auto share = list({text("i1"), text("v1"), some_counts(1), whole(30), whole(8)});
     const auto a = report_from(
@@ -352,10 +377,10 @@ std::size_t times(std::string_view word, std::string_view in) {
     return n;
 }
 
-TEST(RedisScripts, KnowTheTimeByTheirFirstLineOnly) {
+TEST(RedisScripts, KnowTheTimeByTheirBeginningOnly) {
     const std::string_view source = redis_time_source();
-    EXPECT_EQ(std::count(source.begin(), source.end(), '\n'), 1);
-    EXPECT_TRUE(source.ends_with('\n'));
+    EXPECT_TRUE(source.ends_with("\nend\n"));
+    EXPECT_EQ(times("function store_time", source), 1U);
     for (const redis_script s : all_scripts) {
         const std::string_view all = text_of(s);
         ASSERT_TRUE(all.starts_with(source));
@@ -369,14 +394,23 @@ TEST(RedisScripts, KnowTheTimeByTheirFirstLineOnly) {
     }
 }
 
-TEST(RedisScripts, BeginWithTheSameDefaultsAsAPolicy) {
+TEST(RedisScripts, KnowTheOptionsOfAPolicyInTheirOrder) {
+    const std::string defaults = to_text(policy{});
+    std::string holes;  // the same with a hole for each value
+    for (std::size_t at = 0; at < defaults.size();) {
+        const auto value = defaults.find('=', at) + 1;
+        holes += defaults.substr(at, value - at) + "(%S+)";
+        at = std::min(defaults.find(' ', value), defaults.size());
+    }
     for (const redis_script s : all_scripts) {
         std::string all(text_of(s));
+        if (all.find("default_options") == std::string::npos) continue;  // it parses none
         const std::string_view joint = "'\n  .. '";
         for (auto at = all.find(joint); at != std::string::npos; at = all.find(joint)) {
             all.erase(at, joint.size());
         }
-        EXPECT_NE(all.find("'" + to_text(policy{}) + "'"), std::string::npos);
+        EXPECT_NE(all.find("'" + defaults + "'"), std::string::npos);
+        EXPECT_NE(all.find("'" + holes + "'"), std::string::npos);
     }
 }
 

@@ -35,8 +35,9 @@ using namespace std::chrono_literals;
 
 }  // namespace
 
-std::optional<std::string> find_redis_server() {
-    if (const std::string named = variable("TRINCO_REDIS_SERVER"); !named.empty()) return named;
+namespace {
+
+[[nodiscard]] std::vector<fs::path> folders_of_programs() {
     std::vector<fs::path> folders;
     const std::string path = variable("PATH");
     for (std::size_t begin = 0; begin <= path.size();) {
@@ -47,10 +48,27 @@ std::optional<std::string> find_redis_server() {
     const std::string cache = variable("XDG_CACHE_HOME");
     const fs::path home = cache.empty() ? fs::path(variable("HOME")) / ".cache" : fs::path(cache);
     folders.push_back(home / "trinco" / "servers" / "bin");
-    for (const fs::path& folder : folders) {
+    return folders;
+}
+
+}  // namespace
+
+std::optional<std::string> find_redis_server() {
+    if (const std::string named = variable("TRINCO_REDIS_SERVER"); !named.empty()) return named;
+    for (const fs::path& folder : folders_of_programs()) {
         for (const char* name : {"redis-server", "valkey-server"}) {
             if (is_program(folder / name)) return (folder / name).string();
         }
+    }
+    return std::nullopt;
+}
+
+std::optional<std::string> find_server_of(const std::string& kind) {
+    const fs::path named = variable("TRINCO_REDIS_SERVER");
+    if (!named.empty() && named.filename().string().starts_with(kind)) return named.string();
+    for (const fs::path& folder : folders_of_programs()) {
+        const fs::path program = folder / (kind + "-server");
+        if (is_program(program)) return program.string();
     }
     return std::nullopt;
 }
@@ -103,54 +121,74 @@ resp_reply test_connection::call(const std::vector<std::string>& command) {
     return receive();
 }
 
-test_server::test_server(const std::string& program) {
+test_server::test_server(std::string program, std::vector<std::string> arguments)
+    : program_(std::move(program)), arguments_(std::move(arguments)) {
     std::string name = (fs::temp_directory_path() / "trinco-redis-XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
     folder_ = name;
     try {
-        start(program);
+        start();
     } catch (...) {
-        stop();
+        clean_up();
         throw;
     }
 }
 
 test_server::~test_server() {
-    stop();
+    clean_up();
 }
 
-void test_server::start(const std::string& program) {
-    const std::string dir = folder_.string();
+void test_server::start() {
     const std::string at = socket();
-    const std::string log = (folder_ / "log").string();
+    std::vector<std::string> words{
+        program_,         "--port", "0", "--unixsocket", at,   "--dir",
+        folder_.string(), "--save", "",  "--appendonly", "no", "--logfile",
+        file("log")};
+    words.insert(words.end(), arguments_.begin(), arguments_.end());
+    std::vector<char*> raw;
+    for (auto& word : words) raw.push_back(word.data());
+    raw.push_back(nullptr);
     process_ = ::fork();
     if (process_ == 0) {
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a test that is killed leaves no server
-        ::execl(program.c_str(), program.c_str(), "--port", "0", "--unixsocket", at.c_str(),
-                "--dir", dir.c_str(), "--save", "", "--appendonly", "no", "--logfile", log.c_str(),
-                static_cast<char*>(nullptr));
+        ::execv(raw[0], raw.data());
         ::_exit(127);
     }
     if (process_ < 0) throw std::runtime_error("no process for the server");
     for (auto end = std::chrono::steady_clock::now() + 10s;;) {
         try {
-            if (test_connection(at).call({"PING"}).text == "PONG") return;
+            const auto answer = test_connection(at).call({"PING"});
+            // With a password nobody is let in unasked, which is an answer, too.
+            if (answer.text == "PONG" || answer.error_word() == "NOAUTH") return;
         } catch (const std::runtime_error&) {
             if (std::chrono::steady_clock::now() > end) throw;
         }
         if (::waitpid(process_, nullptr, WNOHANG) == process_) {
             process_ = -1;
-            throw std::runtime_error(program + " does not run");
+            throw std::runtime_error(program_ + " does not run");
         }
         ::poll(nullptr, 0, 5);
     }
 }
 
-void test_server::stop() noexcept {
-    if (process_ > 0) {
-        ::kill(process_, SIGKILL);
-        ::waitpid(process_, nullptr, 0);
-    }
+void test_server::restart() {
+    kill();
+    start();
+}
+
+void test_server::send(int signal) const noexcept {
+    if (process_ > 0) ::kill(process_, signal);
+}
+
+void test_server::kill() noexcept {
+    if (process_ <= 0) return;
+    send(SIGKILL);
+    ::waitpid(process_, nullptr, 0);
+    process_ = -1;
+}
+
+void test_server::clean_up() noexcept {
+    kill();
     std::error_code ignored;
     fs::remove_all(folder_, ignored);
 }

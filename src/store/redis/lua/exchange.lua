@@ -16,7 +16,9 @@
 -- Cost   linear in voters and slices carried; what is written is what has changed
 
 local now = store_time()
-if not load_record() then return {'newer'} end
+local me = 'i:' .. ARGV[1]
+local counted_into = {me, 'cells', 'recent_cells', 'c:' .. ARGV[2], 'ic:' .. ARGV[1]}
+if not load_record(ARGV[23] == '0' and {me} or counted_into) then return {'newer'} end
 
 local young_slices, flush_wait = 3, 20000
 
@@ -30,7 +32,7 @@ end
 
 -- Adds what a batch counted to the windows, and all of it to the totals.
 local function book(v, i, era, t)
-  add_counts(r.totals, counts_argument(17), 1)
+  add_counts(r.totals, counts_argument(17))
   local current, size = slice_number(t), r.rules.window_slices
   for k = 1, tonumber(ARGV[23]) do
     local at = 24 + 7 * (k - 1)
@@ -42,7 +44,7 @@ local function book(v, i, era, t)
       count_in(i.window, number, current, size, n)
       count_in(r.recent, sync_number(time), sync_number(t), young_slices, n)
     end
-    add_counts(r.totals, n, 1)
+    add_counts(r.totals, n)
   end
 end
 

@@ -32,9 +32,22 @@ end
 -- The live voters, and how many of them are failing. A window without anything bad is not brought
 -- up to date for it: counts only leave by that.
 local function take_census(t)
-  local live, failing = live_voters(t), 0
+  local live, failing, since = live_voters(t), 0, t - r.rules.live_for
   local current, size = slice_number(t), r.rules.window_slices
   advance(r.window, current, size)
+  local outdated = {}
+  for name, bytes in pairs(r.packed) do
+    local heard, bad = glance_at(bytes)
+    if bad ~= 0 and heard ~= 0 and heard >= since then
+      local n, oldest = judged_part(bytes)
+      if oldest <= current - size then
+        outdated[#outdated + 1] = name
+      elseif is_failing(n, live) then
+        failing = failing + 1
+      end
+    end
+  end
+  for _, name in ipairs(outdated) do voter(name) end
   for _, v in pairs(r.voters) do
     local n = v.window.sum
     if n[2] + slow(n) ~= 0 and is_live(v, t) then

@@ -1,9 +1,6 @@
 -- The options that govern (src/core/breaker/record_options.cpp). Every text is one that to_text()
 -- makes, or for `set` a part of it: the caller checks each pair and writes it in that form, so that
 -- here only what two options say about each other is left to check.
-local option_keys = {}
-for key in string.gmatch(default_options, '(%S+)=') do option_keys[#option_keys + 1] = key end
-
 local default_set = 30 * 24 * 3600 * 1000000
 
 local function bump()
@@ -20,7 +17,7 @@ local function clear_windows()
   clear_window(r.window)
   clear_window(r.recent)
   r.suspect_since = 0
-  for _, v in pairs(r.voters) do clear_window(v.window) end
+  for _, v in pairs(all_voters()) do clear_window(v.window) end
   r.window_gen = r.window_gen + 1
   if r.me then clear_window(r.me.window) end
 end
@@ -49,7 +46,7 @@ end
 -- The pairs of both, those of `over` where a key is in both; in the order of the options.
 local function merged_pairs(under, over)
   local all, out = pairs_of(over, pairs_of(under, {})), {}
-  for _, key in ipairs(option_keys) do
+  for key in string.gmatch(default_options, '(%S+)=') do
     if all[key] then out[#out + 1] = key .. '=' .. all[key] end
   end
   return table.concat(out, ' ')

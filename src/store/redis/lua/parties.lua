@@ -8,7 +8,11 @@ local function memory_of() return max(r.rules.live_for, 2 * r.rules.window) end
 local function is_live(v, t) return v.heard ~= 0 and t - v.heard <= r.rules.live_for end
 
 local function live_voters(t)
-  local n = 0
+  local n, since = 0, t - r.rules.live_for
+  for _, bytes in pairs(r.packed) do
+    local heard = glance_at(bytes)
+    if heard ~= 0 and heard >= since then n = n + 1 end
+  end
   for _, v in pairs(r.voters) do
     if is_live(v, t) then n = n + 1 end
   end
@@ -46,7 +50,7 @@ local function sweep(t)
     r.live_instances = redis.call('ZCOUNT', KEYS[3], decimal(t - p.live_for), '+inf')
   end
   -- A voter whose probes count in this era stays, or others could settle more than N.
-  for name, v in pairs(r.voters) do
+  for name, v in pairs(all_voters()) do
     if t - max(v.heard, v.asked) > memory and not v.set_aside and v.succeeded + v.failed == 0 then
       drop_voter(name)
     end
@@ -55,7 +59,7 @@ end
 
 local function drop_oldest_voter()
   local oldest, n = nil, 0
-  for name, v in pairs(r.voters) do
+  for name, v in pairs(all_voters()) do
     n = n + 1
     local o = oldest and r.voters[oldest]
     if not o or v.heard < o.heard or (v.heard == o.heard and name < oldest) then oldest = name end
@@ -65,7 +69,7 @@ end
 
 local function voter_of(name, t)
   sweep(t)
-  local v = r.voters[name]
+  local v = voter(name)
   if not v then
     drop_oldest_voter()
     v = {heard = 0, asked = 0, succeeded = 0, failed = 0, settled_at = 0, set_aside = false,
@@ -85,7 +89,7 @@ end
 
 -- The sender, registered if it is not known; the second value says whether it was.
 local function instance_of(name, voter, t)
-  local bytes = not r.is_new and not r.is_gone[name] and redis.call('HGET', KEYS[1], 'i:' .. name)
+  local bytes = not r.is_new and not r.is_gone[name] and field('i:' .. name)
   if bytes then
     r.me = instance_from(name, bytes)
   else
@@ -109,7 +113,7 @@ local function pace() return max(r.rules.sync_interval_ms, spread_of()) end
 -- The probe results that count: those of voters that are not set aside.
 local function count_results()
   local succeeded, failed = 0, 0
-  for _, v in pairs(r.voters) do
+  for _, v in pairs(all_voters()) do
     if not v.set_aside then
       succeeded, failed = succeeded + v.succeeded, failed + v.failed
     end

@@ -65,11 +65,11 @@ end
 -- voters that did.
 local function judge_failures(t)
   local failed = 0
-  for _, v in pairs(r.voters) do
+  for _, v in pairs(all_voters()) do
     if v.failed ~= 0 then failed = failed + 1 end
   end
   if failed >= quorum_of(live_voters(t), t) then return reopen(t, 'probes_failed') end
-  for _, v in pairs(r.voters) do
+  for _, v in pairs(all_voters()) do
     if v.failed ~= 0 then v.set_aside, v.changed = true, true end
   end
   r.set_aside_at = t
@@ -90,7 +90,7 @@ end
 local function end_vain_wait(t)
   if r.state ~= HALF_OPEN then return end
   local any_set_aside, asked = false, 0
-  for _, v in pairs(r.voters) do
+  for _, v in pairs(all_voters()) do
     if v.set_aside then any_set_aside = true else asked = max(asked, v.asked) end
   end
   if not any_set_aside then return end
@@ -114,7 +114,7 @@ local function cap_of(me, t)
   local p = r.rules
   local candidates = (me and is_live(me, t)) and 0 or 1
   local other_asked, other_settled = r.since, r.since
-  for _, v in pairs(r.voters) do
+  for _, v in pairs(all_voters()) do
     if not v.set_aside then
       if is_live(v, t) then candidates = candidates + 1 end
       if v ~= me then
@@ -146,7 +146,7 @@ end
 
 -- Why this voter gets no probe now, as the time after which to ask again; nil: it gets one.
 local function refusal_of(name, t)
-  local p, me = r.rules, r.voters[name]
+  local p, me = r.rules, voter(name)
   local quarantined = r.taken_over_at + p.probe_timeout
   if r.taken_over_at ~= 0 and t < quarantined then
     return max(left(quarantined, t), shortest_retry)
@@ -224,6 +224,6 @@ take_over(view_argument(5), t)
 local granted, retry_after = (step == 'take' and take or settle)(t)
 local ttl = save_record(t, granted or r.changed)
 local published = publish(ARGV[3], ARGV[4], t)
-local me = r.voters[ARGV[2]]
+local me = voter(ARGV[2])
 return {'ok', granted and 1 or 0, retry_after, (me and me.set_aside) and 1 or 0, live_voters(t),
   view_reply(t), published, ttl, max(0, store_time() - now)}
