@@ -24,7 +24,8 @@ class ProgramTest(unittest.TestCase):
                             if not name.startswith('TRINCO_')}
         self.environment['TRINCO_CONFIG'] = str(self.folder / 'none.toml')
         store = f'local:{self.folder}/test.db' if self.has_local else 'memory:'
-        self.environment.update(TRINCO_LOCKS=store, TRINCO_BREAKERS=store)
+        self.environment.update(TRINCO_LOCKS=store, TRINCO_BREAKERS=store,
+                                TRINCO_BREAKERS_MIRROR='none')
 
     def write(self, name, text):
         path = self.folder / name

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "apps/trinco/breakers/breakers_commands.hpp"
+#include "apps/trinco/breakers/measured.hpp"
 #include "apps/trinco/breakers/report_words.hpp"
 #include "apps/trinco/breakers/reports.hpp"
 #include "apps/trinco/exit_codes.hpp"
@@ -88,11 +89,12 @@ public:
         if (const auto* why = std::get_if<problem>(&read)) return complain(*why);
         const auto& found = std::get<std::optional<report>>(read);
         if (!found) return complain(no_such_breaker(at, name_));
-        if (format_ == "json") {
-            return print(json_head(at).add_raw("breaker", full_json_of(*found).text()).text() +
-                         "\n");
-        }
-        return print(format_ == "name" ? found->breaker + "\n" : page_of(*found));
+        if (format_ == "name") return print(found->breaker + "\n");
+        const measured_reads reads = measure_reads(at, name_);
+        if (format_ == "table") return print(page_of(*found) + text_of(reads));
+        json_object breaker = full_json_of(*found);
+        breaker.add_raw("measured", json_text_of(reads));
+        return print(json_head(at).add_raw("breaker", breaker.text()).text() + "\n");
     }
 
 private:

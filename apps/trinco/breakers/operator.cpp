@@ -71,6 +71,7 @@ std::optional<problem> check_reason(std::string_view reason) {
 std::variant<view, problem> operate(const store& at, control_request what) {
     what.id = random_id();
     what.who = who_operates();
+    bool in_doubt = false;
     for (int attempt = 1;; ++attempt) {
         auto reply =
             ask_breakers<view>(at, patience, [&](detail::breaker_store& on, auto by, auto done) {
@@ -80,8 +81,10 @@ std::variant<view, problem> operate(const store& at, control_request what) {
         // The same id is carried out once, so what may have happened can be asked for again.
         const bool may_have_happened = kind_of(reply.error) == error_kind::unknown;
         if (!may_have_happened || attempt == most_attempts) {
-            return store_problem(at, "change the breaker " + what.breaker, reply.error);
+            return store_problem(at, "change the breaker " + what.breaker,
+                                 after_attempts(in_doubt, reply.error));
         }
+        in_doubt = true;
     }
 }
 

@@ -114,4 +114,16 @@ std::vector<option_shown> shared_options(const breaker_options& of) {
     return shown;
 }
 
+std::string differences(const breaker_options& here, const breaker_options& there) {
+    const auto ours = shared_options(here);
+    const auto theirs = shared_options(there);
+    std::string text;
+    for (std::size_t i = 0; i < ours.size(); ++i) {
+        if (ours[i].value == theirs[i].value) continue;
+        text += (text.empty() ? "" : ", ") + std::string(ours[i].key) + " " + ours[i].value +
+                " (there " + theirs[i].value + ")";
+    }
+    return text;
+}
+
 }  // namespace trinco::program

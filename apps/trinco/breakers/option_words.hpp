@@ -41,4 +41,7 @@ struct option_shown {
 };
 [[nodiscard]] std::vector<option_shown> shared_options(const breaker_options& of);
 
+// "open_for 10 s (there 30 s), quorum 1 (there 2)": in what the fleet would have to agree on.
+[[nodiscard]] std::string differences(const breaker_options& here, const breaker_options& there);
+
 }  // namespace trinco::program

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "apps/trinco/breakers/instance_words.hpp"
 #include "apps/trinco/breakers/option_words.hpp"
 #include "apps/trinco/breakers/view_words.hpp"
 #include "apps/trinco/command_line/duration.hpp"
@@ -36,22 +37,10 @@ std::string since_text(const view& v) {
     return lasted ? duration_words(*lasted) : "-";
 }
 
-// In a cell of a table: "23h59min".
-std::string short_text(milliseconds d) {
-    std::string text = duration_words(d);
-    std::erase(text, ' ');
-    return text;
-}
-
-std::string since_cell(const view& v) {
-    const auto lasted = since(v);
-    return lasted ? short_text(*lasted) : "-";
-}
-
 // Of an override, which the state in force names, when it ends.
 std::string next_cell(const view& v) {
-    if (v.over != override_kind::none) return short_text(v.over_remaining);
-    if (v.remaining.count() > 0) return short_text(v.remaining);
+    if (v.over != override_kind::none) return duration_words(v.over_remaining);
+    if (v.remaining.count() > 0) return duration_words(v.remaining);
     return v.state == breaker_state::closed ? "-" : "now";
 }
 
@@ -80,8 +69,7 @@ std::string counts_text(const counts& n) {
 
 std::string options_text(const report& r) {
     if (r.options.empty()) return "  options  not known: no process has used it yet\n";
-    std::string text = std::string("  options  ") +
-                       (r.options_set ? "set by an operator" : "of the latest process") + "\n";
+    std::string text = "  options  " + whose_options(r) + "\n";
     const auto shown = shared_options(options_of_text(r.options));
     std::size_t longest = 0;
     for (const option_shown& o : shown) longest = std::max(longest, o.key.size());
@@ -92,48 +80,15 @@ std::string options_text(const report& r) {
     return text;
 }
 
-// A machine's id says as much by its beginning.
-std::string voter_cell(const std::string& voter) {
-    constexpr std::size_t machine_id = 32;
-    constexpr std::size_t enough = 8;
-    const bool is_id = voter.size() == machine_id &&
-                       voter.find_first_not_of("0123456789abcdef") == std::string::npos;
-    return is_id ? voter.substr(0, enough) : voter;
-}
-
-bool is_idle(const share& s) {
-    return s.window.judged() + s.window.ignored + s.window.rejected == 0;
-}
-
-// Those who have counted something of late; of the others how many there are.
-std::string instances_text(const report& r) {
-    table t({"INSTANCE", "VOTER", "CALLS", "FAILED", "REFUSED", "HEARD"});
-    std::size_t idle = 0;
-    for (const share& s : r.shares) {
-        if (is_idle(s)) {
-            ++idle;
-            continue;
-        }
-        t.row({s.instance, voter_cell(s.voter), std::to_string(s.window.judged()),
-               std::to_string(s.window.failure), std::to_string(s.window.rejected),
-               duration_words(s.heard) + " ago"});
-    }
-    if (idle == 0) return t.text();
-    const bool is_all = idle == r.shares.size();
-    return t.text() + (is_all ? "" : "and ") + std::to_string(idle) +
-           (idle == 1 ? " instance" : " instances") + (is_all ? "" : " more") +
-           ", without calls in the window\n";
-}
-
 }  // namespace
 
 std::string table_of(std::span<const report> rows) {
-    table t({"NAME", "STATE", "SINCE", "NEXT", "FAILED", "OPENS_AT", "CALLS", "VOTERS", "OPTIONS",
+    table t({"NAME", "STATE", "SINCE", "NEXT", "FAILED", "LIMIT", "CALLS", "VOTERS", "OPTIONS",
              "REASON"});
     for (const report& r : rows) {
         const view& v = r.now.fleet;
         const counts& n = r.now.window;
-        t.row({r.breaker, std::string(word_of(v)), since_cell(v), next_cell(v),
+        t.row({r.breaker, std::string(word_of(v)), since_text(v), next_cell(v),
                share_text(n.failure, n.judged()),
                r.options.empty() ? "-" : percent_text(options_of_text(r.options).failure_rate),
                std::to_string(n.judged()), voters_text(r), r.options_set ? "set" : "-",
@@ -225,11 +180,9 @@ json_object full_json_of(const report& r) {
         all.add_raw("options", options.text());
     }
     json_array instances;
+    const std::uint64_t latest = latest_options(r);
     for (const share& s : r.shares) {
-        json_object one;
-        one.add("instance", s.instance).add("voter", s.voter).add("heard_ms", s.heard.count());
-        one.add_raw("window", json_of(s.window).text());
-        instances.add_raw(one.text());
+        instances.add_raw(json_of(s, latest).text());
     }
     all.add_raw("instances", instances.text());
     return all;

@@ -38,6 +38,8 @@ constexpr milliseconds shortest_retry{10};
 // The view may have changed while a probe was asked for, and again.
 constexpr int most_decisions = 4;
 constexpr double first_ramp_share = 0.1;
+// Times of two stores, told one after the other.
+constexpr milliseconds close_enough{1'500};
 
 std::uint64_t random_bits() {
     std::uint64_t n = 0;
@@ -94,6 +96,13 @@ std::error_code error_of(const answer<std::vector<verdict>>& a) {
     return a.value.empty() ? make_error_code(errc::unavailable) : a.value.front().error;
 }
 
+// Whether calls are treated alike by both, about as long.
+bool agree(const view& a, const view& b) {
+    const bool is_timed = a.state == breaker_state::open;
+    const auto apart = std::chrono::abs(a.remaining - b.remaining);
+    return a.state == b.state && a.over == b.over && (!is_timed || apart <= close_enough);
+}
+
 admission refused(refused_by by, refusal_reason reason, milliseconds retry_after) {
     return {admission::kind_t::refused, {by, reason, std::max(retry_after, shortest_retry)}, {}};
 }
@@ -146,28 +155,44 @@ admission call_breaker::ask(std::optional<milliseconds> longest) {
 }
 
 std::error_code call_breaker::read() {
-    heard_ = boot_clock::now();
-    const auto page = ask_breakers<detail::page>(
-        at_, options_.store_timeout, [&](detail::breaker_store& at, auto by, auto done) {
-            return at.inspect(name_, "", 1, by, std::move(done));
-        });
-    if (page.error) return page.error;
     rules_ = detail::policy_of(options_);
-    // The first of those that begin with the name is this breaker, if there is one.
-    if (page.value.rows.empty() || page.value.rows.front().breaker != name_) return {};
-    const detail::report& r = page.value.rows.front();
-    fleet_ = r.now.fleet;
-    window_ = r.now.window;
-    governing_ = r.options;
-    const auto parsed = detail::parse_policy(governing_, rules_);
-    if (const auto* p = std::get_if<detail::policy>(&parsed)) rules_ = *p;
+    heard_ = boot_clock::now();
+    detail::look_request question{name_, fleet_};
+    const auto seen = ask_breakers<detail::glance>(
+        at_, options_.store_timeout, [&](detail::breaker_store& at, auto by, auto done) {
+            return at.look(question, by, std::move(done));
+        });
+    if (seen.error) return seen.error;
+    if (fleet_.newer_than(seen.value.fleet)) return bring_back();
+    fleet_ = seen.value.fleet;
     return {};
+}
+
+// The store has lost what it had told: it learns it again before anything is decided by it.
+std::error_code call_breaker::bring_back() {
+    news n;
+    n.breaker = name_;
+    n.options = remembered_.empty() ? own_options() : remembered_;
+    verdict v;
+    return exchange(n, v);
+}
+
+// The text of what governs, where there is one that is not known. Stamps nothing.
+std::error_code call_breaker::learn_options() {
+    if (!governing_.empty() || fleet_.options_stamp == 0) return {};
+    news n;
+    n.breaker = name_;
+    verdict v;
+    return exchange(n, v);
 }
 
 admission call_breaker::decide_call(std::optional<milliseconds> longest) {
     for (int i = 0; i < most_decisions; ++i) {
         switch (detail::decide(fleet_side_of(fleet_), {})) {
             case decision::ramp: {
+                if (const auto error = learn_options()) {
+                    return {admission::kind_t::unanswered, {}, error};
+                }
                 const double drawn = static_cast<double>(random_bits() >> 11U) * 0x1p-53;
                 if (drawn >= ramp_share(fleet_, rules_.recovery_ramp)) {
                     return refused(refused_by::ramp, refusal_reason::recovering, shortest_retry);
@@ -196,7 +221,10 @@ admission call_breaker::decide_call(std::optional<milliseconds> longest) {
 std::optional<admission> call_breaker::take_probe(std::optional<milliseconds> longest) {
     // Before options are known no record grants a probe.
     if (configured_ || governing_.empty()) {
-        if (const auto error = tell_options()) {
+        auto error = learn_options();
+        note_options();
+        if (!error) error = tell_options();
+        if (error) {
             return admission{admission::kind_t::unanswered, {}, error};
         }
     }
@@ -237,6 +265,61 @@ std::optional<admission> call_breaker::take_probe(std::optional<milliseconds> lo
 
 // ---- settling ----------------------------------------------------------------------------------
 
+void call_breaker::remember(const view& told, std::string options) {
+    fleet_ = told;
+    fleet_.options_stamp = 0;  // another store's
+    remembered_ = std::move(options);
+}
+
+// What governs, before our own may replace it.
+void call_breaker::note_options() {
+    if (configured_ && before_.empty()) before_ = governing_;
+}
+
+std::string call_breaker::replaced_options() const {
+    const bool is_replaced = !before_.empty() && before_ != governing_ &&
+                             governing_ == to_text(detail::policy_of(options_));
+    return is_replaced ? before_ : std::string();
+}
+
+view call_breaker::fleet_now() const {
+    view now = fleet_;
+    const auto passed = boot_clock::now() - heard_;
+    now.remaining = left(fleet_.remaining, passed);
+    now.over_remaining = left(fleet_.over_remaining, passed);
+    return now;
+}
+
+std::error_code call_breaker::mirror(const view& of, outcome what, admission::kind_t as) {
+    if (const auto error = read()) return error;
+    const bool is_older = !of.newer_than(fleet_);
+    const bool has_changed = !agree(fleet_, of);
+    if (has_changed) {
+        const detail::era_t ours = fleet_.era;
+        fleet_ = of;
+        fleet_.options_stamp = 0;
+        heard_ = boot_clock::now();
+        if (is_older) fleet_.era = ours + 1;
+    }
+    counts n = one(what, false);
+    if (as == admission::kind_t::refused || as == admission::kind_t::uncounted) {
+        n = {};
+        n.rejected = 1;
+    }
+    kind_ = admission::kind_t::unanswered;
+    return book(n, has_changed || as == admission::kind_t::probe);
+}
+
+std::error_code call_breaker::copy(const view& of) {
+    fleet_ = of;
+    fleet_.options_stamp = 0;
+    heard_ = boot_clock::now();
+    news n;
+    n.breaker = name_;
+    verdict v;
+    return exchange(n, v);
+}
+
 std::error_code call_breaker::settle(outcome what, milliseconds took) {
     if (std::exchange(settled_, true)) return {};
     const bool is_slow = options_.slow_call_after.count() != 0 && took >= options_.slow_call_after;
@@ -263,12 +346,11 @@ std::error_code call_breaker::settle_probe(outcome what) {
     request.breaker = name_;
     request.step = step_of(what);
     request.token = token_;
-    const auto end = boot_clock::now() + 2 * options_.store_timeout;
+    const auto end = boot_clock::now() + attempts_ * options_.store_timeout;
+    bool in_doubt = false;
     while (true) {
         const auto now = boot_clock::now();
-        request.mine = fleet_;
-        request.mine.remaining = left(fleet_.remaining, now - heard_);
-        request.mine.over_remaining = left(fleet_.over_remaining, now - heard_);
+        request.mine = fleet_now();
         const auto reply = ask_breakers<probe_reply>(
             at_, options_.store_timeout, [&](detail::breaker_store& at, auto by, auto done) {
                 return at.probe(request, by, std::move(done));
@@ -279,7 +361,10 @@ std::error_code call_breaker::settle_probe(outcome what) {
             late_ = what == outcome::success && now > lease_end_;
             return {};
         }
-        if (!is_worth_repeating(reply.error) || boot_clock::now() >= end) return reply.error;
+        if (!is_worth_repeating(reply.error) || boot_clock::now() >= end) {
+            return after_attempts(in_doubt, reply.error);
+        }
+        in_doubt = true;
     }
 }
 
@@ -292,6 +377,10 @@ std::error_code call_breaker::tell_options() {
 }
 
 std::error_code call_breaker::book(const counts& what, bool is_stale) {
+    if (configured_) {
+        if (const auto error = learn_options()) return error;
+        note_options();
+    }
     news n;
     n.breaker = name_;
     n.options = own_options();
@@ -302,7 +391,7 @@ std::error_code call_breaker::book(const counts& what, bool is_stale) {
     }
     const detail::era_t era = fleet_.era;
     const auto began = boot_clock::now();
-    const auto end = began + 2 * options_.store_timeout;
+    const auto end = began + attempts_ * options_.store_timeout;
     verdict v;
     bool may_be_counted = false;  // an answer was lost: another number could count it twice
     n.seq = next_number();
@@ -311,7 +400,9 @@ std::error_code call_breaker::book(const counts& what, bool is_stale) {
         if (!error && (v.counted || may_be_counted)) break;
         const bool is_late = boot_clock::now() >= end;
         if (error) {
-            if (is_late || !is_worth_repeating(error)) return error;
+            if (is_late || !is_worth_repeating(error)) {
+                return after_attempts(may_be_counted, error);
+            }
             may_be_counted = true;  // sent again as it is
             continue;
         }
@@ -325,7 +416,8 @@ std::error_code call_breaker::book(const counts& what, bool is_stale) {
             n.slices.front().age = std::chrono::floor<milliseconds>(boot_clock::now() - began);
         }
     }
-    if (v.fleet.era == era && is_crossed(v)) {
+    const bool is_our_decision = kind_ != admission::kind_t::unanswered;
+    if (is_our_decision && v.fleet.era == era && is_crossed(v)) {
         std::this_thread::sleep_for(second_look);
         return tell_options();
     }
@@ -335,9 +427,9 @@ std::error_code call_breaker::book(const counts& what, bool is_stale) {
 std::error_code call_breaker::exchange(const news& what, verdict& v) {
     const auto now = boot_clock::now();
     news n = what;
-    n.mine = fleet_;
-    n.mine.remaining = left(fleet_.remaining, now - heard_);
-    n.mine.over_remaining = left(fleet_.over_remaining, now - heard_);
+    n.mine = fleet_now();
+    // The stamp of a text that is not held would keep the store from telling it.
+    if (governing_.empty()) n.mine.options_stamp = 0;
     auto reply = ask_breakers<std::vector<verdict>>(
         at_, options_.store_timeout, [&](detail::breaker_store& at, auto by, auto done) {
             return at.exchange({&n, 1}, by, std::move(done));
@@ -368,7 +460,7 @@ bool call_breaker::is_crossed(const verdict& v) const {
 }
 
 std::string call_breaker::own_options() const {
-    if (!configured_ && !governing_.empty()) return {};
+    if (!configured_ && (!governing_.empty() || fleet_.options_stamp != 0)) return {};
     return to_text(detail::policy_of(options_));
 }
 

@@ -5,7 +5,7 @@
 // knowing, and a process that has just begun knows nothing; and what it would send in the
 // background has to be at the store before the process ends.
 //
-// Asking       One read, which registers nothing and changes nothing, and core/breaker/series with
+// Asking       One look, which registers nothing and changes nothing, and core/breaker/series with
 //              a closed local breaker. A probe is taken when one is due, for no longer than the
 //              call can last: the slot of a process that is killed is free again after that and a
 //              tenth of probe_timeout.
@@ -26,7 +26,8 @@
 //              outcome ever counts twice.
 //
 // Threads: one, not the store's. The store must outlive it. Each question waits for the store at
-// most store_timeout: one to ask, three when a probe is due; settling tries again for twice that.
+// most store_timeout: one to ask, up to four when a probe is due; settling tries again for twice
+// that, or for once when there is another store to count in.
 #pragma once
 
 #include <chrono>
@@ -79,6 +80,12 @@ public:
     call_breaker(const call_breaker&) = delete;
     call_breaker& operator=(const call_breaker&) = delete;
 
+    // Before asking: what this store is known to have said, and the options that governed then. A
+    // store that knows less has lost it, and is told.
+    void remember(const detail::view& told, std::string options);
+    // There is somewhere else to count.
+    void be_brief() noexcept { attempts_ = 1; }
+
     // Once. `longest`: the call lasts no longer; nothing: nobody knows.
     [[nodiscard]] admission ask(std::optional<milliseconds> longest);
 
@@ -87,8 +94,21 @@ public:
     std::error_code settle(outcome what, milliseconds took);
     [[nodiscard]] bool is_settled() const noexcept { return settled_; }
 
-    // As last heard.
+    // Instead of asking and settling: lets this store say what another one said, `of`, and counts
+    // a call that the other admitted as `as`. Nothing is decided here.
+    std::error_code mirror(const detail::view& of, outcome what, admission::kind_t as);
+    // The view alone, in a record that nobody else writes: options would be a change of their own.
+    std::error_code copy(const detail::view& of);
+
+    // As last heard, and with what remains of it now.
     [[nodiscard]] const detail::view& fleet() const noexcept { return fleet_; }
+    [[nodiscard]] detail::view fleet_now() const;
+    [[nodiscard]] admission::kind_t admitted_as() const noexcept { return kind_; }
+    // The governing options' text; empty: the record has none, or they were not asked for.
+    [[nodiscard]] const std::string& governing() const noexcept { return governing_; }
+    // The text of the options that another process had stamped, and that this call has replaced by
+    // its own; empty: it has not.
+    [[nodiscard]] std::string replaced_options() const;
     [[nodiscard]] const counts& window() const noexcept { return window_; }
     [[nodiscard]] const detail::policy& rules() const noexcept { return rules_; }
     // A probe that was settled after its lease had run out, and therefore has failed.
@@ -96,6 +116,9 @@ public:
 
 private:
     [[nodiscard]] std::error_code read();
+    [[nodiscard]] std::error_code bring_back();
+    [[nodiscard]] std::error_code learn_options();
+    void note_options();
     [[nodiscard]] admission decide_call(std::optional<milliseconds> longest);
     [[nodiscard]] std::optional<admission> take_probe(std::optional<milliseconds> longest);
     [[nodiscard]] std::error_code settle_probe(outcome what);
@@ -118,7 +141,10 @@ private:
     detail::view fleet_;                      // mine, as the contract has it
     detail::boot_clock::time_point heard_{};  // what remains in it counts from here
     detail::policy rules_;
-    std::string governing_;  // its text; empty: the record has none
+    std::string governing_;   // its text; empty: the record has none, or it is not known
+    std::string remembered_;  // what governed at a store that may have lost it
+    std::string before_;      // the same, before our own options were told
+    int attempts_ = 2;        // of settling, in times of store_timeout
     counts window_;
 };
 

@@ -8,9 +8,11 @@
 #include <utility>
 #include <variant>
 
+#include "apps/trinco/breakers/option_words.hpp"
 #include "apps/trinco/breakers/reports.hpp"
 #include "apps/trinco/breakers/view_words.hpp"
 #include "apps/trinco/call/call_breaker.hpp"
+#include "apps/trinco/call/call_mirror.hpp"
 #include "apps/trinco/call/call_rules.hpp"
 #include "apps/trinco/command_line/duration.hpp"
 #include "apps/trinco/config/settings.hpp"
@@ -82,15 +84,27 @@ public:
         auto opened = open_store(with, needs::breakers, call_instance_name());
         if (auto* const why = std::get_if<problem>(&opened)) return without(*why, words);
         const store& at = std::get<store>(opened);
+        auto mirror = call_mirror::open(with, name_, rules_);
         call_breaker breaker(at, name_, rules_.options, rules_.configured);
-        const admission answer = breaker.ask(longest());
-        if (answer.kind == admission::kind_t::unanswered) {
-            return without(store_problem(at, "say whether " + name_ + " is closed", answer.error),
-                           words);
+        if (mirror) {
+            breaker.be_brief();
+            if (auto told = mirror->last_heard()) {
+                breaker.remember(told->fleet, std::move(told->options));
+            }
         }
-        if (const auto signal = interruption(desk_)) return exit_signal + *signal;
-        if (answer.kind == admission::kind_t::refused) return refuse(breaker, answer.why);
-        return call(breaker, answer, at, words);
+        const admission answer = breaker.ask(longest());
+        if (answer.kind != admission::kind_t::unanswered) {
+            return decided(breaker, answer, at, mirror ? &*mirror : nullptr, words);
+        }
+        const problem why = store_problem(at, "say whether " + name_ + " is closed", answer.error);
+        if (!mirror) return without(why, words);
+        call_breaker here(mirror->stand_in(), name_, mirror->options(), rules_.configured);
+        const admission own = here.ask(longest());
+        if (own.kind == admission::kind_t::unanswered) return without(why, words);
+        say(why.sentence + "; until it does, this machine decides and counts by itself (" +
+            std::string(mirror->stand_in().url()) + ", namespace " +
+            std::string(mirror->stand_in().name_space()) + ")");
+        return decided(here, own, mirror->stand_in(), nullptr, words);
     }
 
 private:
@@ -102,6 +116,22 @@ private:
 
     void tell(const std::string& sentence) const {
         if (is_verbose_) say(sentence);
+    }
+
+    // `mirror`: who remembers what this store decides; may be null.
+    call_result decided(call_breaker& breaker, const admission& answer, const store& at,
+                        call_mirror* mirror, std::span<const std::string> words) {
+        if (const auto signal = interruption(desk_)) return exit_signal + *signal;
+        call_result result = answer.kind == admission::kind_t::refused
+                                 ? refuse(breaker, answer.why)
+                                 : call(breaker, answer, at, mirror, words);
+        if (mirror != nullptr) mirror->keep(breaker, settled_as_);
+        if (const std::string before = breaker.replaced_options(); !before.empty()) {
+            say("this call's options of " + name_ + " replace those of another process: " +
+                differences(rules_.options, options_of_text(before)) +
+                "; whoever comes last governs for all, so give all of them the same");
+        }
+        return result;
     }
 
     // The store cannot be used.
@@ -131,14 +161,18 @@ private:
     }
 
     call_result call(call_breaker& breaker, const admission& answer, const store& at,
-                     std::span<const std::string> words) {
+                     const call_mirror* mirror, std::span<const std::string> words) {
         const bool is_probe = answer.kind == admission::kind_t::probe;
         tell(sentence_of(name_, breaker.fleet()) + (is_probe ? "; this call is a probe" : ""));
         ran r = run({words.begin(), words.end()}, &breaker);
         say_timeout(r.end);
         const outcome what = outcome_of(r.end, r.end.passed_on, rules_.exits);
+        settled_as_ = what;
         const auto uncounted = breaker.is_settled() ? r.uncounted : breaker.settle(what, r.took);
-        if (uncounted) say(store_problem(at, "count the call of " + name_, uncounted).sentence);
+        if (uncounted) {
+            say(store_problem(at, "count the call of " + name_, uncounted).sentence +
+                (mirror != nullptr ? "; this machine has counted it" : ""));
+        }
         if (breaker.was_late()) {
             say("the probe of " + name_ + " took longer than probe_timeout (" +
                 duration_words(breaker.rules().probe_timeout) +
@@ -183,6 +217,7 @@ private:
     bool is_verbose_;
     guardian& over_;
     signal_desk& desk_;
+    outcome settled_as_ = outcome::ignored;
 };
 
 class call_command final : public command {

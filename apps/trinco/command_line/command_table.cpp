@@ -8,6 +8,7 @@
 #include "apps/trinco/config/config_command.hpp"
 #include "apps/trinco/demo/demo_commands.hpp"
 #include "apps/trinco/demo/gateway_commands.hpp"
+#include "apps/trinco/doctor/doctor_command.hpp"
 #include "apps/trinco/help/help_command.hpp"
 #include "apps/trinco/lock/lock_command.hpp"
 #include "apps/trinco/locks/locks_commands.hpp"
@@ -47,7 +48,9 @@ constexpr command_entry entries[] = {
      "Options of the breaker come from flags, else from [breakers.policies.BREAKER] of "
      "trinco.toml. "
      "A call with none of them takes those that govern the breaker already.\n"
-     "Without its store the command runs unprotected, and stderr says so; see --on-no-store."},
+     "A store that is a server may be away. What it said last is remembered on this machine "
+     "(setting breakers.mirror), which then decides and counts by itself until the server answers "
+     "again; stderr says so. Without any store the command runs unprotected; see --on-no-store."},
 
     // Nouns, with their verbs.
     {"breakers", "ls", "breakers ls [NAME|PREFIX*...] [options]", "lists circuit breakers",
@@ -111,8 +114,9 @@ constexpr command_entry entries[] = {
 
     // Others.
     {"demo", "", "demo [options]", "sells the last ticket once, and stops calling what is dead",
-     runs_none, listed, demo::make_demo, "demo\ndemo --only tickets --seed 7",
-     "Real processes on this machine, for less than a minute; nothing is needed, nothing is left.\n"
+     runs_none, listed, demo::make_demo, "demo\ndemo --breakers redis://127.0.0.1:6379",
+     "Real processes on this machine, for less than a minute; nothing is needed, nothing is left. "
+     "With --breakers the second act alone, its breaker shared through that server.\n"
      "Exit code 0: everything that was to be seen was seen."},
     {"demo-sell", "", "demo-sell [options]", "a process of the demo", runs_none, hidden,
      demo::make_demo_sell},
@@ -122,6 +126,14 @@ constexpr command_entry entries[] = {
      demo::make_demo_gateway},
     {"demo-caller", "", "demo-caller [options]", "a process of the demo", runs_none, hidden,
      demo::make_demo_caller},
+    {"doctor", "", "doctor [options]", "looks at the stores, and says what to change", runs_none,
+     listed, make_doctor, "doctor\ndoctor --breakers redis://127.0.0.1:6379 -o json",
+     "Of Redis: each step of the way there, round trips, what each script costs, version, "
+     "eviction, "
+     "persistence, replicas, rights, clock, Sentinels or cluster. Of local: its file, rights, file "
+     "system and space. Nothing stays changed.\n"
+     "Ends with 0 when nothing is bad; otherwise as the commands would that use the store: 69, 77 "
+     "for rights, 64 for a URL. With --strict warnings alone end with 1."},
     {"config", "show", "config show [options]", "shows each setting in force and where it is from",
      runs_none, listed, make_config_show, "config show\nconfig show -o json --locks memory:"},
     {"setup", "", "setup --machine [options]", "makes one store for all users of this machine",

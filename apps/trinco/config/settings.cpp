@@ -1,18 +1,17 @@
 #include "apps/trinco/config/settings.hpp"
 
-#include <pwd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "apps/trinco/command_line/nearest.hpp"
 #include "apps/trinco/config/file_settings.hpp"
+#include "apps/trinco/config/user_home.hpp"
 #include "apps/trinco/exit_codes.hpp"
+#include "apps/trinco/stores/store_password.hpp"
 #include "core/names.hpp"
 #include "core/quoted.hpp"
 #include "store/shown_url.hpp"
@@ -34,20 +33,28 @@ struct known_setting {
     std::string_view variable;
     std::string_view standard;
     std::string settings::*value;
-    bool is_url;
+    enum class kind_t : std::uint8_t { text, url, secret } kind;
 };
+
+using kind = known_setting::kind_t;
 
 constexpr std::array known_settings{
     known_setting{"breakers.store", "--breakers", &store_flags::breakers, "TRINCO_BREAKERS",
-                  "local:", &settings::breakers_url, true},
+                  "local:", &settings::breakers_url, kind::url},
     known_setting{"breakers.namespace", "--namespace", &store_flags::name_space, "TRINCO_NAMESPACE",
-                  "default", &settings::name_space, false},
+                  "default", &settings::name_space, kind::text},
+    known_setting{"breakers.mirror", "", nullptr, "TRINCO_BREAKERS_MIRROR",
+                  "local:", &settings::mirror_url, kind::url},
+    known_setting{"breakers.password", "", nullptr, "TRINCO_BREAKERS_PASSWORD", "",
+                  &settings::breakers_password, kind::secret},
+    known_setting{"breakers.password_file", "", nullptr, "TRINCO_BREAKERS_PASSWORD_FILE", "",
+                  &settings::breakers_password_file, kind::text},
     known_setting{"locks.store", "--locks", &store_flags::locks, "TRINCO_LOCKS",
-                  "local:", &settings::locks_url, true},
+                  "local:", &settings::locks_url, kind::url},
     known_setting{"locks.prefix", "--prefix", &store_flags::prefix, "TRINCO_LOCKS_PREFIX", "",
-                  &settings::prefix, false},
+                  &settings::prefix, kind::text},
     known_setting{"instance", "--instance", &store_flags::instance, "TRINCO_INSTANCE", "",
-                  &settings::instance, false},
+                  &settings::instance, kind::text},
 };
 
 // Empty variables count as unset.
@@ -86,7 +93,9 @@ struct sourced {
 
 sourced strongest(const known_setting& what, const store_flags& flags, const settings_sources& from,
                   const file_settings& file) {
-    if (const auto& given = flags.*what.given) return {*given, std::string(what.flag)};
+    if (what.given != nullptr) {
+        if (const auto& given = flags.*what.given) return {*given, std::string(what.flag)};
+    }
     if (auto set = variable(from, what.variable)) return {*set, std::string(what.variable)};
     if (const auto found = file.values.find(std::string(what.key)); found != file.values.end()) {
         return {found->second.text, found->second.source};
@@ -106,9 +115,27 @@ std::optional<std::string> complaint(const known_setting& what, const std::strin
                                                 "[A-Za-z0-9._/-], in segments between '/'")
                    : std::nullopt;
     }
-    if (what.is_url && value.empty())
+    if (what.kind == kind::url && value.empty())
         return "the store's URL is empty; 'trinco help urls' lists them";
+    if (what.value == &settings::mirror_url && value != "none" &&
+        detail::scheme_of(value) != "local") {
+        return "the mirror " + detail::quoted(detail::shown_url(value), 100) +
+               " is no file of this machine; it is local:, local:/path/to/file.db or none";
+    }
     return std::nullopt;
+}
+
+// What may be seen of a value.
+std::string shown(const known_setting& what, const std::string& value) {
+    if (what.kind == kind::secret && !value.empty()) return "***";
+    return what.kind == kind::url ? detail::shown_url(value) : value;
+}
+
+problem in_a_command_line() {
+    return {exit_usage,
+            "--breakers: a password in a command line is seen by every user of this machine; put "
+            "it into TRINCO_BREAKERS_PASSWORD, or the name of its file into "
+            "TRINCO_BREAKERS_PASSWORD_FILE or breakers.password_file of trinco.toml"};
 }
 
 std::variant<file_settings, problem> read_files(const store_flags& flags,
@@ -132,20 +159,6 @@ std::variant<file_settings, problem> read_files(const store_flags& flags,
     return all;
 }
 
-// By the password database. Where that cannot be read it is not the same as a user without a home:
-// settings that are there would not count.
-std::filesystem::path home_of_this_user(std::string& why_not) {
-    errno = 0;
-    const ::passwd* const entry = ::getpwuid(::geteuid());
-    if (entry != nullptr) return entry->pw_dir == nullptr ? "" : entry->pw_dir;
-    if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == EIO) {
-        why_not = "the home of the user " + std::to_string(::geteuid()) +
-                  ", and with it the configuration, cannot be looked up: " +
-                  std::generic_category().message(errno);
-    }
-    return {};
-}
-
 }  // namespace
 
 settings_sources settings_sources::of_this_process() {
@@ -157,9 +170,11 @@ settings_sources settings_sources::of_this_process() {
         from.environment.emplace(text.substr(0, equals), text.substr(equals + 1));
     }
     from.files.emplace_back("/etc/trinco.toml");
-    // Not of HOME: a job under cron or sudo must not get other settings without knowing.
-    const auto home = home_of_this_user(from.no_home);
-    if (home.is_absolute()) from.files.push_back(home / ".config/trinco/trinco.toml");
+    auto home = home_of_this_user();
+    from.no_home = std::move(home.why_not);
+    if (home.folder.is_absolute()) {
+        from.files.push_back(home.folder / ".config/trinco/trinco.toml");
+    }
     return from;
 }
 
@@ -174,9 +189,9 @@ std::variant<settings, problem> load_settings(const store_flags& flags,
         if (const auto wrong = complaint(what, value)) {
             return problem{exit_usage, source + ": " + *wrong};
         }
+        if (source == "--breakers" && holds_password(value)) return in_a_command_line();
         all.*what.value = value;
-        all.all.push_back(
-            {std::string(what.key), what.is_url ? detail::shown_url(value) : value, source});
+        all.all.push_back({std::string(what.key), shown(what, value), source});
     }
     for (const auto& [name, entries] : file.policies) {
         for (const policy_entry& entry : entries) {

@@ -6,14 +6,20 @@
 //   namespace     --namespace   TRINCO_NAMESPACE        breakers.namespace  default
 //   prefix        --prefix      TRINCO_LOCKS_PREFIX     locks.prefix        (empty)
 //   instance      --instance    TRINCO_INSTANCE         instance            found by the library
+//   mirror        -             TRINCO_BREAKERS_MIRROR  breakers.mirror     local:
+//   password      -             TRINCO_BREAKERS_PASSWORD       -                       (none)
+//   its file      -             TRINCO_BREAKERS_PASSWORD_FILE  breakers.password_file  (none)
 //   [breakers.policies.NAME] ...  policy of `trinco call NAME`; see policy_of
 //
 // The file is that of --config or TRINCO_CONFIG, which must exist; otherwise what there is of
 // /etc/trinco.toml and .config/trinco/trinco.toml in the user's home (passwd), the latter's values
-// above. No file of the working directory: where a job runs must not decide where its lock is kept.
-// A file that is there and cannot be read is a problem, and an unknown key is one that names the
-// nearest known one, with file and line. What is wrong within a policy concerns only who uses it:
-// a lock is taken all the same. A variable with nearly the name of one above is warned of.
+// above. The mirror is where 'trinco call' remembers what a server told it, "none" for nowhere. The
+// password is that of the server of the breakers; a command line with one is refused, because every
+// user of the machine can read it. No file of the working directory: where a job runs must not
+// decide where its lock is kept. A file that is there and cannot be read is a problem, and an
+// unknown key is one that names the nearest known one, with file and line. What is wrong within a
+// policy concerns only who uses it: a lock is taken all the same. A variable with nearly the name
+// of one above is warned of.
 #pragma once
 
 #include <filesystem>
@@ -53,6 +59,9 @@ struct policy_problem {
 
 struct settings {
     std::string breakers_url;
+    std::string breakers_password;       // not to be shown
+    std::string breakers_password_file;  // read when the store is opened
+    std::string mirror_url;              // of local:, or "none"
     std::string locks_url;
     std::string name_space;
     std::string prefix;

@@ -7,12 +7,16 @@
 #include <chrono>
 #include <string>
 #include <system_error>
+#include <utility>
+#include <variant>
 
 #include "apps/trinco/command_line/arguments.hpp"
+#include "apps/trinco/config/settings.hpp"
 #include "apps/trinco/demo/breaker_story.hpp"
 #include "apps/trinco/demo/demo_commands.hpp"
 #include "apps/trinco/demo/interruption.hpp"
 #include "apps/trinco/demo/programme.hpp"
+#include "apps/trinco/demo/shared_store.hpp"
 #include "apps/trinco/demo/summary.hpp"
 #include "apps/trinco/demo/ticket_story.hpp"
 #include "apps/trinco/demo/voice.hpp"
@@ -37,12 +41,26 @@ public:
         to.choice("--only", only_, which, "one act instead of both");
         to.flag("--json", json_, "JSON lines; the last one is the result");
         to.flag("--plain", plain_, "lines instead of a live view");
+        to.optional_text("--breakers", where_.breakers, "URL",
+                         "act 2 alone, its breaker kept in this Redis, in a namespace of its own "
+                         "that is removed at the end");
     }
 
     int run(std::span<const std::string>) override {
         const auto began = std::chrono::steady_clock::now();
         interruption end;
         programme what{{}, seed_};
+        if (where_.breakers) {
+            if (only_ == "tickets") {
+                return complain({exit_usage,
+                                 "act 1 is about locks, which Redis does not keep; "
+                                 "leave --only tickets or --breakers out"});
+            }
+            only_ = "breaker";
+            auto found = find_shared_store(where_);
+            if (const auto* const why = std::get_if<problem>(&found)) return complain(*why);
+            what.breakers = std::move(std::get<shared_store>(found));
+        }
         for (const act& one : acts) {
             if (only_ == "all" || only_ == one.name) what.acts.push_back(&one);
         }
@@ -82,6 +100,7 @@ private:
     std::string only_ = "all";
     bool json_ = false;
     bool plain_ = false;
+    store_flags where_;
     std::atomic<int> not_written_{0};
 };
 

@@ -91,7 +91,6 @@ public:
         to.text("--name", name_, "NAME", "who calls");
         to.number("--port", port_, {1, 65'535}, "the gateway's");
         to.number("--seed", seed_, {0, UINT32_MAX}, "of the pauses between calls");
-        to.text("--store", store_, "URL", "where its breaker is kept; none: no breaker");
     }
 
     int run(std::span<const std::string>) override {
@@ -108,10 +107,11 @@ private:
         std::unique_ptr<breaker_registry> breakers;
         subscription watch;
         circuit_breaker* breaker = nullptr;
-        if (!store_.empty()) {
+        if (const char* const url = std::getenv("TRINCO_BREAKERS")) {
             store_settings who;
             who.voter = name_;
-            shared = open(store_, all_drivers(), who);
+            if (const char* const whose = std::getenv("TRINCO_NAMESPACE")) who.name_space = whose;
+            shared = open(url, all_drivers(), who);
             breakers = std::make_unique<breaker_registry>(shared);
             breakers->configure(guarded_dependency, caller_breaker());
             breaker = &breakers->get(guarded_dependency);
@@ -181,7 +181,6 @@ private:
     std::string name_;
     std::uint32_t port_ = 0;
     std::uint32_t seed_ = 1;
-    std::string store_;
     bool at_end_ = false;
 };
 
@@ -199,6 +198,9 @@ breaker_options caller_breaker() {
     options.half_open_probes = 2;
     options.probe_timeout = call_limit;
     options.quorum = 2;
+    // Of what is left behind when nobody can clear up.
+    options.live_for = 1min;
+    options.key_ttl = 1min;
     return options;
 }
 
@@ -207,7 +209,9 @@ role caller_role(const caller_settings& of) {
     as.words = {
         "demo-caller",          "--name", of.name, "--port", std::to_string(of.port), "--seed",
         std::to_string(of.seed)};
-    if (!of.store.empty()) as.words.insert(as.words.end(), {"--store", of.store});
+    if (!of.store.empty()) {
+        as.environment = {{"TRINCO_BREAKERS", of.store}, {"TRINCO_NAMESPACE", of.name_space}};
+    }
     as.errors = of.errors;
     return as;
 }

@@ -1,7 +1,8 @@
 // A service of the demonstration that calls the payment gateway at a steady rate, each call with a
 // time limit, as many at a time as there are: `trinco demo-caller`.
 //
-// With a store it asks the breaker "payments" before each call, which it shares with the others
+// With a store (TRINCO_BREAKERS and TRINCO_NAMESPACE of its environment, which other users cannot
+// read) it asks the breaker "payments" before each call, which it shares with the others
 // through that store; it is a voter of its own, as if it ran on a machine of its own.
 //
 // It says "ready", waits for the line "go" on its stdin, and ends with its stdin. Its stdout:
@@ -29,7 +30,8 @@ struct caller_settings {
     std::string name;  // its voter
     std::uint16_t port = 0;
     std::uint32_t seed = 1;  // of the pauses between calls
-    std::string store = {};  // empty: calls without a breaker
+    std::string store = {};  // empty: calls without a breaker; may hold a password
+    std::string name_space = "default";
     std::filesystem::path errors = {};
 };
 

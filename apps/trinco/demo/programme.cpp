@@ -79,20 +79,24 @@ programme_result play(const programme& what, voice& to, const interruption& end,
     }
     auto& place = std::get<scratch>(made);
     household processes;
-    const std::string url = "local:" + (place.folder() / "demo.db").string();
-    all.failure = check_store(url);
+    const std::string file = "local:" + (place.folder() / "demo.db").string();
+    const std::string& url = what.breakers ? what.breakers->url : file;
+    const std::string name_space = what.breakers ? what.breakers->name_space : "default";
+    if (!what.breakers) all.failure = check_store(file);
     for (const act* one : what.acts) {
         if (all.failure || end.signal() != 0) break;
         to.enter(one->name);
         to.tell("act", one->scene);
         const std::filesystem::path folder = place.folder() / one->name;
         const auto until = std::min(steady::now() + time_of_act, began + whole_time);
-        all.acts.push_back(play_one(*one, {what.seed, folder, url, to, end.descriptor(), until}));
+        all.acts.push_back(
+            play_one(*one, {what.seed, folder, url, name_space, to, end.descriptor(), until}));
         to.show({});
         if (!all.acts.back().held()) all.last_error = last_line_of(folder / "errors");
     }
     to.enter({});
     const bool gone = processes.end(2s);
+    if (what.breakers) all.left_there = clear(*what.breakers).value_or("");
     all.nothing_left = place.remove() && gone;
     all.took = std::chrono::duration_cast<milliseconds>(steady::now() - began);
     return all;

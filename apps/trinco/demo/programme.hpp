@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "apps/trinco/demo/interruption.hpp"
+#include "apps/trinco/demo/shared_store.hpp"
 #include "apps/trinco/demo/stage.hpp"
 #include "apps/trinco/demo/voice.hpp"
 
@@ -32,6 +33,7 @@ struct programme_result {
     std::vector<played> acts;
     std::chrono::milliseconds took{0};
     bool nothing_left = false;            // neither a process nor a file
+    std::string left_there = {};          // what the shared store keeps for a while
     std::string last_error = {};          // what a process said last on its stderr
     std::optional<problem> failure = {};  // nothing could be played at all
     [[nodiscard]] bool held() const;
@@ -40,6 +42,7 @@ struct programme_result {
 struct programme {
     std::vector<const act*> acts;
     std::uint32_t seed = 1;
+    std::optional<shared_store> breakers = {};  // instead of the demonstration's own file
 };
 
 // On return every process is gone and the scratch folder, too, unless the result says otherwise.

@@ -66,6 +66,7 @@ struct stage {
     std::uint32_t seed = 1;
     std::filesystem::path scratch;  // a folder of this act alone: exists, empty, absolute
     std::string store_url;          // local: in the scratch folder; shared by all acts
+    std::string name_space;         // of breakers
     narrator& to;
     int interruption = -1;  // readable, and stays so, once the user wants it to end
     std::chrono::steady_clock::time_point until{};  // the act returns by then, whatever happens

@@ -88,7 +88,9 @@ std::string summary_text(const programme& what, const programme_result& seen, bo
     }
     text += std::string(seen.held() ? "All of it held" : "NOT all of it held") + ": " +
             seconds(seen.took) + ", seed " + std::to_string(what.seed) +
-            (seen.nothing_left ? "; nothing is left behind.\n\n" : ".\n\n");
+            (!seen.left_there.empty() ? "; " + seen.left_there + ".\n\n"
+             : seen.nothing_left      ? "; nothing is left behind.\n\n"
+                                      : ".\n\n");
     return text + next_steps();
 }
 
@@ -99,7 +101,7 @@ std::string summary_json(const programme& what, const programme_result& seen) {
         .add("seed", what.seed)
         .add("ok", seen.held())
         .add("elapsed_ms", seen.took.count())
-        .add("nothing_left", seen.nothing_left);
+        .add("nothing_left", seen.nothing_left && seen.left_there.empty());
     for (const std::string_view name : {"tickets", "breaker"}) {
         const played* found = nullptr;
         for (const played& one : seen.acts) {

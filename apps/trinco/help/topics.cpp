@@ -18,22 +18,50 @@ configuration ('trinco help config').
   local:/FILE.db   yes       yes    in a file that users can share and whose folder must exist
 )"
 #endif
+#if TRINCO_REDIS
+    R"(  redis://HOST     yes       no     a fleet: Redis from 6.0 on, or Valkey; see below
+)"
+#endif
     R"(  memory:          yes       yes    one process: tests of what uses the library; refused here
   memory:NAME      yes       yes    the same, several apart from each other
 
 A program opens the same store with the driver of its scheme: trinco::open(url, {drivers...}) with
 trinco::drivers::memory(). See include/trinco/store.hpp.
-No store of this version is shared by several machines.
-)";
+No store of this version shares locks between machines.
+)"
+#if TRINCO_REDIS
+    R"(
+  redis://HOST[:6379][/DB]                      one server
+  rediss://HOST                                 the same with TLS
+  redis+unix:/PATH[?db=N]                       the same by its Unix socket
+  redis+sentinel://HOST[:26379],HOST,.../NAME   the primary that these Sentinels know by NAME
+  redis+cluster://HOST[:6379],HOST,...          a cluster, found through any of these
+
+  USER@ before the host        who logs in; the password is given apart: TRINCO_BREAKERS_PASSWORD,
+                               or a file ('trinco help config'). USER:PASSWORD@ is read from
+                               variables and files, and refused in a command line
+  ?ca=FILE                     PEM of the only authorities that are believed (rediss:, tls=yes)
+  ?cert=FILE&key=FILE          PEM, who we are
+  ?server_name=NAME            whom the certificate must be for, instead of the host
+  ?tls=yes, ?verify=no         TLS to Sentinels and nodes, too; believe anybody (for tests)
+  ?sentinel_user=, ?sentinel_password=          of the Sentinels
+
+What has a meaning in a URL is written with percent signs (%40 for @). 'trinco doctor' looks whether
+all is well there, and which rights the user lacks.
+)"
+#endif
+    ;
 
 constexpr std::string_view exit_codes =
     R"(code     meaning
-0        done
+0        done; of 'trinco doctor': nothing is bad
+1        of 'trinco doctor --strict': warnings and nothing worse; of 'trinco demo': not all held
 1-63     the command's own, as all others when it ran and nothing below happened
 64       the command line or a configuration file is wrong; one line on standard error says
          what was meant
 69       the store cannot be used: its folder is not there, its file is not one, no answer in time.
-         'trinco call' runs its command all the same, unless --on-no-store refuse
+         'trinco call' decides by its mirror then, or runs its command all the same, unless
+         --on-no-store refuse
 74       standard output could not be written
 75       the lock was not acquired in time, or the circuit breaker refuses the call
 76       the lock was lost while the command ran
@@ -54,6 +82,10 @@ constexpr std::string_view environment =
   TRINCO_NAMESPACE     --namespace   whose breakers: those of an environment
   TRINCO_LOCKS_PREFIX  --prefix      what stands before the name of every lock
   TRINCO_INSTANCE      --instance    the failure domain that this process counts as; the machine
+  TRINCO_BREAKERS_PASSWORD           the password of the server of the breakers
+  TRINCO_BREAKERS_PASSWORD_FILE      the file whose one line it is
+  TRINCO_BREAKERS_MIRROR             where 'trinco call' remembers what a server said, for the time
+                                     in which it does not answer: local:, local:/FILE.db or none
   TRINCO_CONFIG        --config      a configuration file, which must exist ('trinco help config')
   NO_COLOR, TERM=dumb                no colours, no moving display
 
@@ -82,8 +114,10 @@ than both.
   prefix = ""                       # before the name of every lock
 
   [breakers]
-  store = "local:"
+  store = "local:"                  # or "redis://ann@redis.example"
+  password_file = "/etc/trinco.pw"  # of the server's user: one line
   namespace = "default"
+  mirror = "local:"                 # what 'trinco call' decides by while the server is away
 
   [breakers.policies.payments]      # how 'trinco call payments' decides
   failure_rate = "50%"              # or 0.5; any option of 'trinco help options'

@@ -34,6 +34,9 @@ int lock_command::run(std::span<const std::string> words) {
     // A program that runs for a moment, with little to allocate, is better off with one heap for
     // all threads than with making several.
     ::mallopt(M_ARENA_MAX, 1);
+    // Nor in one that grows and shrinks all the time: each step takes the other threads' time, too.
+    ::mallopt(M_TOP_PAD, 1 << 20);
+    ::mallopt(M_TRIM_THRESHOLD, 1 << 22);
     // One of an outer lock says nothing about this one.
     ::unsetenv("TRINCO_TOKEN");
     auto started = guardian::start();

@@ -1,6 +1,5 @@
 #include "apps/trinco/process/guardian_process.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
@@ -13,8 +12,6 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
-#include <memory>
 
 #include "apps/trinco/process/command_start.hpp"
 #include "apps/trinco/process/descendants.hpp"
@@ -31,18 +28,18 @@ using kind = guardian_event::kind_t;
 // Sent by the kernel when the wrapper dies; comes on top of the end of the channel.
 constexpr int parent_died = SIGTERM;
 
-// What the wrapper opened for itself is close-on-exec, which only exec would close.
+// What the wrapper opened for itself is close-on-exec, which only exec would close. The system
+// gives out the lowest number that is free, and the wrapper has opened a few files before this:
+// beyond so many free numbers in a row there is none of them. To ask each number takes a tenth of
+// the time of reading /proc/self/fd.
 void close_what_is_the_wrappers(int channel) {
-    const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/proc/self/fd"), ::closedir);
-    if (!folder) return;
-    std::vector<int> theirs;
-    while (const dirent* const entry = ::readdir(folder.get())) {
-        const int descriptor = std::atoi(entry->d_name);  // 0 for "." and ".."
-        if (descriptor <= STDERR_FILENO || descriptor == channel) continue;
-        if (descriptor == ::dirfd(folder.get())) continue;
-        if ((::fcntl(descriptor, F_GETFD) & FD_CLOEXEC) != 0) theirs.push_back(descriptor);
+    constexpr int row = 64;
+    for (int descriptor = STDERR_FILENO + 1, unused = 0; unused < row; ++descriptor) {
+        const int flags = ::fcntl(descriptor, F_GETFD);
+        unused = flags < 0 ? unused + 1 : 0;
+        const bool is_theirs = flags >= 0 && (flags & FD_CLOEXEC) != 0 && descriptor != channel;
+        if (is_theirs) ::close(descriptor);
     }
-    for (const int descriptor : theirs) ::close(descriptor);
 }
 
 int make_signalfd() {

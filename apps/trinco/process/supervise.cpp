@@ -25,6 +25,14 @@ constexpr auto patience_with_guardian = 20ms;
 // After the command: what it leaves behind usually ends with it, and is not worth a line.
 constexpr auto patience_with_leftovers = 1s;
 
+// What is said anew of the same lease differs by the time between two readings of the clock, and
+// is never later than the truth. The guardian need not be woken for that.
+constexpr auto jitter = 1ms;
+
+bool is_about(boot_clock::time_point a, boot_clock::time_point b) {
+    return a == b || (a != never && b != never && std::chrono::abs(a - b) < jitter);
+}
+
 bool ends_programs(int number) {
     return number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT;
 }
@@ -165,8 +173,10 @@ void supervisor::on_ended(const guardian_event& event) {
 void supervisor::ask() {
     if (how_.until) {
         const deadlines wanted = how_.until();
-        if (wanted != until_) over_.move(wanted);
-        until_ = wanted;
+        if (!is_about(wanted.act, until_.act) || !is_about(wanted.end, until_.end)) {
+            over_.move(wanted);
+            until_ = wanted;
+        }
     }
     const bool has_end = until_.end != never && !was_killed_;
     take_over_at_ = has_end ? until_.end + patience_with_guardian : never;

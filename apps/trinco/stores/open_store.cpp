@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "apps/trinco/exit_codes.hpp"
+#include "apps/trinco/stores/store_password.hpp"
 #include "apps/trinco/stores/sudo_warning.hpp"
 #include "core/quoted.hpp"
 #include "store/driver.hpp"
@@ -10,6 +11,9 @@
 #include "trinco/memory.hpp"
 #if TRINCO_LOCAL
 #include "trinco/local.hpp"
+#endif
+#if TRINCO_REDIS
+#include "trinco/redis.hpp"
 #endif
 
 namespace trinco::program {
@@ -53,9 +57,15 @@ bool is_memory(std::string_view url) {
 }
 
 // What to do about an error, where there is something to do. Begins with "; ".
-std::string_view next_step(const std::error_code& error) {
-    if (error == errc::unavailable) return "; is its place there, writable and undamaged?";
-    if (error == errc::denied) return "; which user may use it, and is this one of them?";
+std::string_view next_step(const std::error_code& error, std::string_view url) {
+    if (error == errc::unavailable) {
+        return is_redis(url) ? "; 'trinco doctor' says why"
+                             : "; is its place there, writable and undamaged?";
+    }
+    if (error == errc::denied) {
+        return is_redis(url) ? "; 'trinco doctor' says what is missing"
+                             : "; which user may use it, and is this one of them?";
+    }
     if (error == errc::unknown_outcome) return "; look what holds now before doing it again";
     return "";
 }
@@ -66,6 +76,9 @@ std::span<const driver> all_drivers() {
     static const std::vector<driver> drivers = {
 #if TRINCO_LOCAL
         drivers::local(),
+#endif
+#if TRINCO_REDIS
+        drivers::redis(),
 #endif
         drivers::memory(),
     };
@@ -92,17 +105,25 @@ std::variant<store, problem> open_store(const settings& with, needs what,
                            "all processes of this machine share"};
     }
     if (const auto warning = sudo_warning(url)) say(*warning);
-    store opened = trinco::open(url, all_drivers(), how, error, &why);
+    const auto full =
+        what == needs::locks ? std::variant<std::string, problem>(url) : with_password(with);
+    if (const auto* const missing = std::get_if<problem>(&full)) return *missing;
+    store opened = trinco::open(std::get<std::string>(full), all_drivers(), how, error, &why);
     if (error) return problem{opening_code(error, url), said_by(with, what) + why};
     const bool keeps = what == needs::locks ? opened.has_locks() : opened.has_breakers();
     if (!keeps) return keeps_none(opened, what);
     return opened;
 }
 
+std::error_code after_attempts(bool in_doubt, const std::error_code& last) {
+    const bool is_not_applied = kind_of(last) == error_kind::not_applied;
+    return in_doubt && is_not_applied ? make_error_code(errc::unknown_outcome) : last;
+}
+
 problem store_problem(const store& s, std::string_view what, const std::error_code& error) {
     return {exit_code_of(error), "the store " + std::string(s.url()) + " could not " +
                                      std::string(what) + ": " + error.message() +
-                                     std::string(next_step(error))};
+                                     std::string(next_step(error, s.url()))};
 }
 
 }  // namespace trinco::program

@@ -63,6 +63,11 @@ template <class T, class Request>
 [[nodiscard]] problem store_problem(const store& s, std::string_view what,
                                     const std::error_code& error);
 
+// What is said of a request that was sent again, when its last attempt ended with `last`. In doubt,
+// when an earlier one may have been carried out, "not applied" holds for the last one alone: the
+// outcome is unknown.
+[[nodiscard]] std::error_code after_attempts(bool in_doubt, const std::error_code& last);
+
 // How the two above work.
 namespace asking {
 

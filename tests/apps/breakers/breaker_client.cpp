@@ -8,11 +8,15 @@
 //     state                         the state, and the override
 #include <iostream>
 #include <string>
+#include <vector>
 
 #include "trinco/breaker_events.hpp"
 #include "trinco/breaker_registry.hpp"
 #include "trinco/local.hpp"
 #include "trinco/store.hpp"
+#if TRINCO_REDIS
+#include "trinco/redis.hpp"
+#endif
 
 namespace {
 
@@ -57,7 +61,13 @@ std::string answer(trinco::circuit_breaker& breaker, const std::string& word) {
 }  // namespace
 
 int main(int, char** words) {
-    const auto at = trinco::open(words[1], {trinco::drivers::local()});
+    const std::vector<trinco::driver> drivers = {
+        trinco::drivers::local(),
+#if TRINCO_REDIS
+        trinco::drivers::redis(),
+#endif
+    };
+    const auto at = trinco::open(words[1], drivers);
     trinco::breaker_registry breakers(at, {.defaults = options()});
     trinco::circuit_breaker& breaker = breakers.get(words[2]);
     for (std::string word; std::getline(std::cin, word);) {

@@ -30,19 +30,21 @@ class Looking(Scene):
         self.fail_calls(1, name='pay')
         self.fail_calls(5, '--open-for', '1h', name='rates')
         rows = self.answer('breakers').splitlines()
-        self.assertEqual('NAME STATE SINCE NEXT FAILED OPENS_AT CALLS VOTERS REASON'.split(),
+        self.assertEqual('NAME STATE SINCE NEXT FAILED LIMIT CALLS VOTERS REASON'.split(),
                          rows[0].split())
         self.assertRegex(rows[1], r'^pay +closed +- +- +100 % +50 % +1 +1/1 +-$')
-        self.assertRegex(rows[2], r'^rates +open +\d\S* +(1h|59min)\S* +- +50 % +0 +0/1 +'
+        self.assertRegex(rows[2], r'^rates +open +\d.*? +(1 h|59 min).*? +- +50 % +0 +0/1 +'
                                   r'failure_rate$')
         self.assertEqual('pay\nrates\n', self.answer('breakers', '-o', 'name'))
         self.answer('breakers', 'force-open', 'pay', '--for', '2h', '--reason', 'maintenance ' * 9)
         lines = self.answer('breakers', 'ls').splitlines()
-        self.assertRegex(lines[1], r'^pay +forced_open +\S+ +(2h|1h59min) +.* mainten.*\.\.\.$')
+        self.assertRegex(lines[1],
+                         r'^pay +forced_open +(-|\d.*) +(2 h|1 h 59 min) +.* mainten.*\.\.\.$')
         self.assertLessEqual(max(len(line) for line in lines), 80)
         self.answer('breakers', 'set', 'pay', 'failure_rate=0.25')
         lines = self.answer('breakers', 'ls', 'pay').splitlines()
-        self.assertRegex(lines[1], r'^pay +forced_open +\S+ +(2h|1h59min) .* 25 % +1 .* set +maint')
+        self.assertRegex(
+            lines[1], r'^pay +forced_open +(-|\d.*) +(2 h|1 h 59 min) .* 25 % +1 .* set +maint')
         self.answer('breakers', 'resume', 'pay')
         self.assertNotIn('NEXT', self.answer('breakers', 'ls', 'pay'))
 
@@ -98,14 +100,16 @@ class Looking(Scene):
         self.assertIn('"window_ms":300000,', self.answer('breakers', 'show', 'pay', '-o', 'json'))
         (instance,) = breaker['instances']
         self.assertEqual(1, instance['window']['failure'])
-        self.assertEqual({'instance', 'voter', 'heard_ms', 'window'}, set(instance))
+        self.assertEqual('latest', instance['options'])
+        self.assertEqual({'instance', 'voter', 'heard_ms', 'options', 'window'}, set(instance))
+        self.assertIsNone(breaker['measured'])  # no server is asked
 
     def test_show_is_the_whole_of_one(self):
         self.fail_calls(5, '--open-for', '1h', '--failure-count', '5')
         page = self.answer('breakers', 'show', 'pay')
         self.assertRegex(page, r'\Apay is open \(failure_count\); probes begin in [^\n]+\n')
         for part in ('totals   0 succeeded, 5 failed', 'opens at 50 % of at least 5 in 5 min, or '
-                     'at 5 failures', 'options  of the latest process', 'probes   5 of 5 left',
+                     'at 5 failures', 'options  of ', ':call:', 'probes   5 of 5 left',
                      '  open_for          1 h\n', 'it begins anew with every change of state'):
             self.assertIn(part, page)
         self.assertRegex(page, r'\n\n\d instances?, without calls in the window\n\Z')
@@ -261,7 +265,8 @@ class Operating(Scene):
         self.mistake('breakers', 'reset', 'pay', code=69)
         code, out, err = self.call('--', 'echo', 'hi')
         self.assertEqual((0, 'hi\n'), (code, out))
-        self.assertRegex(err, r'\Atrinco: [^\n]+ could not count the call of pay: [^\n]+\n\Z')
+        self.assertRegex(err, r'\Atrinco: [^\n]+ could not say whether pay is closed: [^\n]+; '
+                              r'the call is made without its breaker\n\Z')
         self.assertEqual('closed', self.operate('forget', '--confirm', 'pay')['in_force'])
         self.call_ends(0, '--', 'true')
         self.assertEqual(1, self.show()['totals']['success'])

@@ -107,5 +107,15 @@ TEST(OptionWords, AreShownAsTheyAreWritten) {
     EXPECT_EQ(std::string::npos, text.find("consistency"));
 }
 
+TEST(OptionWords, DifferencesAreNamedWithBothValues) {
+    breaker_options here;
+    breaker_options there;
+    EXPECT_EQ("", differences(here, there));
+    here.window = 30s;
+    there.quorum = 1;
+    there.store_timeout = 7s;  // each process's own
+    EXPECT_EQ("window 30 s (there 10 s), quorum 2 (there 1)", differences(here, there));
+}
+
 }  // namespace
 }  // namespace trinco::program

@@ -41,7 +41,9 @@ class Scene(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
         self.file = self.folder / 'x.db'
         self.environment = {**{k: v for k, v in os.environ.items() if not k.startswith('TRINCO_')},
-                            'TRINCO_BREAKERS': f'local:{self.file}', 'TRINCO_CONFIG': ''}
+                            'TRINCO_BREAKERS': f'local:{self.file}',
+                            'TRINCO_LOCKS': f'local:{self.file}', 'TRINCO_CONFIG': '',
+                            'TRINCO_BREAKERS_MIRROR': 'none'}
 
     def start(self, *words, **options):
         options = {'stdout': subprocess.PIPE, 'stderr': subprocess.PIPE, 'text': True,

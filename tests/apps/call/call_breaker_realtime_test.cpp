@@ -249,8 +249,8 @@ TEST_F(CallBreaker, WithoutOptionsOfItsOwnItTakesWhatGoverns) {
     EXPECT_FALSE(of_service->breaker.settle(outcome::failure, 1ms));
     const auto script = start(call_defaults(), false);
     static_cast<void>(script->breaker.ask({}));
-    EXPECT_EQ(10s, script->breaker.rules().window);
     EXPECT_FALSE(script->breaker.settle(outcome::failure, 1ms));
+    EXPECT_EQ(10s, script->breaker.rules().window);
     EXPECT_EQ(2U, now().now.window.failure);  // another window would have begun empty
     const auto other = start(options_, true);
     static_cast<void>(other->breaker.ask({}));
@@ -316,6 +316,111 @@ TEST_F(CallBreaker, NoOutcomeIsLostOrCountedTwiceUnderASharedName) {
     }
     for (auto& t : all) t.join();
     EXPECT_EQ(std::uint64_t{threads * calls}, now().totals.success);
+}
+
+// Two stores: what one says is brought to the other.
+class TwoStores : public CallBreaker {
+protected:
+    TwoStores() { options_.open_for = 1min; }
+
+    // A process at the other store.
+    std::unique_ptr<process> elsewhere() {
+        return std::make_unique<process>(other_, "e" + std::to_string(++started_), options_, true);
+    }
+    report there() {
+        const auto read = read_report(elsewhere()->at, "pay");
+        const auto* found = std::get_if<std::optional<report>>(&read);
+        return found != nullptr && *found ? **found : report{};
+    }
+    detail::view asked() {
+        const auto p = start();
+        EXPECT_NE(kind::unanswered, p->breaker.ask({}).kind);
+        return p->breaker.fleet_now();
+    }
+
+    driver other_ = drivers::memory();
+};
+
+TEST_F(TwoStores, TheMirrorSaysWhatWasSaidAndCounts) {
+    call(outcome::success);
+    EXPECT_FALSE(elsewhere()->breaker.mirror(asked(), outcome::failure, kind::counted));
+    EXPECT_EQ(1U, there().now.window.failure);
+    operate_on_it(control_verb::trip);
+    EXPECT_FALSE(elsewhere()->breaker.mirror(asked(), outcome::ignored, kind::refused));
+    EXPECT_EQ(breaker_state::open, there().now.fleet.state);
+    EXPECT_GT(there().now.fleet.remaining, 30s);
+    EXPECT_EQ(1U, there().totals.rejected);
+    operate_on_it(control_verb::force_open);
+    EXPECT_FALSE(elsewhere()->breaker.mirror(asked(), outcome::ignored, kind::refused));
+    EXPECT_EQ(override_kind::forced_open, there().now.fleet.over);
+}
+
+TEST_F(TwoStores, TheMirrorTakesBackWhatItDecidedAlone) {
+    call(outcome::success);
+    for (int i = 0; i < 5; ++i) {
+        const auto alone = elsewhere();
+        EXPECT_EQ(kind::counted, alone->breaker.ask({}).kind);
+        EXPECT_FALSE(alone->breaker.settle(outcome::failure, 1ms));
+    }
+    EXPECT_EQ(breaker_state::open, there().now.fleet.state);
+    EXPECT_FALSE(elsewhere()->breaker.mirror(asked(), outcome::success, kind::counted));
+    EXPECT_EQ(breaker_state::closed, there().now.fleet.state);
+    EXPECT_EQ(0U, there().now.window.judged());
+    EXPECT_EQ(breaker_state::closed, now().now.fleet.state);
+}
+
+TEST_F(TwoStores, TheMirrorDecidesNothingByItself) {
+    call(outcome::success);
+    for (int i = 0; i < 5; ++i) {
+        EXPECT_FALSE(elsewhere()->breaker.mirror(asked(), outcome::failure, kind::counted));
+    }
+    // A crossing is left to who decides there; it is no second look's business.
+    EXPECT_EQ(breaker_state::closed, there().now.fleet.state);
+}
+
+TEST_F(TwoStores, ACopyIsExactAndComesBackToAStoreThatHasLostIt) {
+    fail(5);
+    const detail::view before = asked();
+    const std::string options = now().options;
+    EXPECT_EQ(breaker_state::open, before.state);
+    EXPECT_FALSE(elsewhere()->breaker.copy(before));
+    const detail::view copy = there().now.fleet;
+    EXPECT_EQ(before.era, copy.era);
+    EXPECT_EQ(before.rev, copy.rev);
+
+    kept_in_ = drivers::memory();  // empty
+    const auto p = start(false);
+    p->breaker.remember(copy, options);
+    EXPECT_EQ(kind::refused, p->breaker.ask({}).kind);
+    EXPECT_EQ(before.era, now().now.fleet.era);
+    EXPECT_EQ(breaker_state::open, now().now.fleet.state);
+    EXPECT_EQ(options, now().options);
+}
+
+TEST_F(TwoStores, AStoreThatKnowsMoreIsNotTold) {
+    fail(5);
+    const detail::view old = asked();
+    operate_on_it(control_verb::reset);
+    const auto p = start(false);
+    p->breaker.remember(old, "");
+    EXPECT_EQ(kind::counted, p->breaker.ask({}).kind);
+    EXPECT_EQ(breaker_state::closed, now().now.fleet.state);
+}
+
+TEST_F(CallBreaker, WhoReplacesOptionsOfOthersIsTold) {
+    call(outcome::success);
+    breaker_options other = options_;
+    other.window = 30s;
+    const auto p = start(other);
+    EXPECT_EQ(kind::counted, p->breaker.ask({}).kind);
+    EXPECT_FALSE(p->breaker.settle(outcome::success, 1ms));
+    EXPECT_EQ(to_text(detail::policy_of(options_)), p->breaker.replaced_options());
+    for (const bool configured : {true, false}) {
+        const auto same = start(other, configured);
+        EXPECT_EQ(kind::counted, same->breaker.ask({}).kind);
+        EXPECT_FALSE(same->breaker.settle(outcome::success, 1ms));
+        EXPECT_EQ("", same->breaker.replaced_options());
+    }
 }
 
 TEST(CallInstanceName, IsOneOfAFewForThisLifeOfTheMachine) {

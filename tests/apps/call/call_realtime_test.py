@@ -173,9 +173,12 @@ class Call(Scene):
         code, _, err = self.call(*words, '--', 'sleep', '60')
         self.assertEqual(143, code)
         self.assertIn('--timeout', err)
-        self.call_ends(3, *words, '--failure-count', '1', '--', 'sh', '-c', 'exit 3')
+        one = (*words, '--failure-count', '1')
+        code, _, err = self.call(*one, '--', 'sh', '-c', 'exit 3')
+        self.assertEqual(3, code)
+        self.assertIn("replace those of another process: failure_count 1 (there 2)", err)
         self.assertEqual('open', self.state())
-        self.assertEqual((0, 'later\n', ''), self.call(*words, '--', 'true'))
+        self.assertEqual((0, 'later\n', ''), self.call(*one, '--', 'true'))
         for line, said in (('windw = "2s"', 'did you mean window?'), ('window = 20', 'no unit'),
                            ('failure_rate = 2', 'at most 1'), ('count_window = 9', 'no window'),
                            ('fallback = " "', 'no word to run')):
@@ -266,14 +269,14 @@ class Call(Scene):
 
 class WithoutStore(Scene):
     def test_a_wrong_store_is_a_mistake(self):
-        for url in ('local:relative.db', 'nosuch:', 'redis://h', f'local:{self.folder}/'):
+        for url in ('local:relative.db', 'nosuch:', 'etcd://h', f'local:{self.folder}/'):
             with self.subTest(url):
                 err = self.mistake('call', 'pay', '--breakers', url, '--', 'touch',
                                    str(self.folder / 'ran'))
                 self.assertIn('--breakers: ', err)
-        self.environment['TRINCO_BREAKERS'] = 'redis://h'
+        self.environment['TRINCO_BREAKERS'] = 'etcd://h'
         err = self.mistake('call', 'pay', '--', 'touch', str(self.folder / 'ran'))
-        self.assertIn('TRINCO_BREAKERS: there is no driver for the store "redis://h"', err)
+        self.assertIn('TRINCO_BREAKERS: there is no driver for the store "etcd://h"', err)
         self.assertEqual(1, err.count('no driver'))
         self.assertFalse((self.folder / 'ran').exists())
 

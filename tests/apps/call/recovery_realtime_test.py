@@ -181,6 +181,7 @@ class Recovery(Scene):
         self.assertEqual(0, call.wait(PATIENCE))
         self.assertRegex(call.stderr.read(), r'\Atrinco: the probe of pay took longer than '
                                              r'probe_timeout \(20 ms\) and counts as failed; '
+                                             r"[^\n]+\ntrinco: this call's options of pay "
                                              r'[^\n]+\n\Z')
         self.assertEqual('open', self.state())
 

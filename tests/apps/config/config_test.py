@@ -16,7 +16,7 @@ from program import ProgramTest  # noqa: E402
 class Config(ProgramTest):
     def setUp(self):
         super().setUp()
-        for name in ('TRINCO_LOCKS', 'TRINCO_BREAKERS'):
+        for name in ('TRINCO_LOCKS', 'TRINCO_BREAKERS', 'TRINCO_BREAKERS_MIRROR'):
             del self.environment[name]
 
     def shown(self, *words):
@@ -35,6 +35,9 @@ class Config(ProgramTest):
         shown = self.shown('--breakers', 'memory:flag')
         self.assertEqual({'breakers.store': ('memory:flag', '--breakers'),
                           'breakers.namespace': ('default', 'default'),
+                          'breakers.mirror': ('local:', 'default'),
+                          'breakers.password': ('', 'default'),
+                          'breakers.password_file': ('', 'default'),
                           'locks.store': ('memory:env', 'TRINCO_LOCKS'),
                           'locks.prefix': ('file/', f'{file}:3'),
                           'instance': ('', 'default')}, shown)

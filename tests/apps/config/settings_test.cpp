@@ -90,8 +90,39 @@ TEST_F(Settings, DefaultsHoldWithoutAnything) {
     EXPECT_EQ("default", with.name_space);
     EXPECT_EQ("", with.prefix);
     EXPECT_EQ("", with.instance);
-    EXPECT_EQ(5U, with.all.size());
+    EXPECT_EQ("local:", with.mirror_url);
+    EXPECT_EQ(8U, with.all.size());
     for (const setting& one : with.all) EXPECT_EQ("default", one.source);
+}
+
+TEST_F(Settings, APasswordIsReadFromEverywhereButACommandLine) {
+    from.environment = {{"TRINCO_BREAKERS", "redis://:geheim@h"}};
+    EXPECT_EQ("redis://:geheim@h", load().breakers_url);
+    EXPECT_EQ("redis://***@h", shown(load(), "breakers.store"));
+    from.environment = {{"TRINCO_BREAKERS_PASSWORD", "geheim"}};
+    EXPECT_EQ("geheim", load().breakers_password);
+    EXPECT_EQ("***", shown(load(), "breakers.password"));
+    EXPECT_EQ("TRINCO_BREAKERS_PASSWORD", source_of(load(), "breakers.password"));
+    from.environment.clear();
+    const std::string file = write("user.toml", "breakers.password_file = \"/p\"\n");
+    EXPECT_EQ("/p", load().breakers_password_file);
+    EXPECT_EQ(file + ":1", source_of(load(), "breakers.password_file"));
+    flags.breakers = "redis://ann:geheim@h";
+    EXPECT_TRUE(mistake().starts_with("--breakers: a password in a command line is seen"));
+    EXPECT_EQ(std::string::npos, mistake().find("geheim"));
+    flags.breakers = "redis://ann@h";
+    EXPECT_EQ("redis://ann@h", load().breakers_url);
+}
+
+TEST_F(Settings, AMirrorIsOfThisMachine) {
+    for (const char* url : {"local:", "local:/x.db", "none"}) {
+        from.environment = {{"TRINCO_BREAKERS_MIRROR", url}};
+        EXPECT_EQ(url, load().mirror_url);
+    }
+    for (const char* url : {"redis://h", "memory:", "off"}) {
+        from.environment = {{"TRINCO_BREAKERS_MIRROR", url}};
+        EXPECT_TRUE(mistake().starts_with("TRINCO_BREAKERS_MIRROR: the mirror \""));
+    }
 }
 
 constexpr const char* whole_file = R"(instance = "file-instance"

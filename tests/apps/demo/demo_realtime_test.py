@@ -50,7 +50,10 @@ class Demo(unittest.TestCase):
         self.environment = {name: value for name, value in os.environ.items()
                             if not name.startswith('TRINCO_') and name != 'NO_COLOR'}
         name, value = self.mark.split('=')
-        self.environment.update({name: value, 'TMPDIR': str(self.place), 'TERM': 'xterm'})
+        store = f'local:{self.place}/unused.db'
+        self.environment.update({name: value, 'TMPDIR': str(self.place), 'TERM': 'xterm',
+                                 'TRINCO_LOCKS': store, 'TRINCO_BREAKERS': store,
+                                 'TRINCO_BREAKERS_MIRROR': 'none'})
 
     def processes(self):
         """Those of this test that live, however they were started."""

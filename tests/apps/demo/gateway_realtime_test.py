@@ -4,6 +4,7 @@ it with their breaker and five without, side by side. What they did is judged he
 gateway counted and what the services told. Takes the program's path."""
 
 import http.client
+import os
 import pathlib
 import select
 import subprocess
@@ -21,9 +22,15 @@ PROBES = 2  # of the fleet's breaker at a time: gateway_caller.cpp
 class Process:
     """A hidden command, and the lines that it says."""
 
-    def __init__(self, test, *words):
+    def __init__(self, test, *words, store=None):
+        environment = {name: value for name, value in os.environ.items()
+                       if not name.startswith('TRINCO_')}
+        environment['TRINCO_BREAKERS_MIRROR'] = 'none'
+        if store:
+            environment['TRINCO_BREAKERS'] = store
         self.run = subprocess.Popen([PROGRAM, *words], stdin=subprocess.PIPE,
-                                    stdout=subprocess.PIPE, text=True, bufsize=1)
+                                    stdout=subprocess.PIPE, text=True, bufsize=1,
+                                    env=environment)
         self.lines = []
         test.addCleanup(self.run.stdout.close)
         test.addCleanup(self.run.wait)
@@ -70,9 +77,8 @@ class Side:
         self.gateway = Process(test, 'demo-gateway')
         hear([self.gateway], LIMIT, lambda: self.gateway.said('listens'))
         port = self.gateway.said('listens')[0][1]
-        guard = ['--store', store] if store else []
         self.callers = [Process(test, 'demo-caller', '--name', f'service-{n}', '--port', port,
-                                '--seed', str(n), *guard) for n in range(SERVICES)]
+                                '--seed', str(n), store=store) for n in range(SERVICES)]
         self.all = [self.gateway, *self.callers]
 
     def moment(self, mood, nth=0):

@@ -129,7 +129,8 @@ class Scene(unittest.TestCase):
         (self.folder / 'none.toml').touch()
         self.environment = {name: value for name, value in os.environ.items()
                             if not name.startswith('TRINCO_')}
-        self.environment.update(TRINCO_CONFIG=f'{self.folder}/none.toml', TRINCO_LOCKS=self.store)
+        self.environment.update(TRINCO_CONFIG=f'{self.folder}/none.toml', TRINCO_LOCKS=self.store,
+                                TRINCO_BREAKERS=self.store, TRINCO_BREAKERS_MIRROR='none')
 
     def words(self, name, *words):
         """The command line; options in front of '--', the command behind it."""
