@@ -8,8 +8,8 @@ JOBS ?= $(shell nproc)
 CTEST = ctest --output-on-failure --parallel $(JOBS) --no-tests=error
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test servers bench torture sanitize mutants format install setup help \
-        test-debian13 clean packages
+.PHONY: build demo test servers bench torture torture-redis differential sanitize mutants format \
+        install setup help test-debian13 clean packages
 
 ## build everything, tests too, into build/release (what `make` alone does)
 build: build/$(BUILD)/build.ninja
@@ -41,6 +41,20 @@ torture: build/release/build.ninja
 	@cmake --build build/release --target torture
 	@python3 -B tests/torture/torture.py build/release/trinco \
 	    build/release/tests/torture/torture_child $(if $(SECONDS),--seconds $(SECONDS))
+
+## the fleet's breaker on real servers that are killed, paused and denied; SECONDS=60 for each check
+torture-redis: build/release/build.ninja
+	@scripts/servers || true
+	@cmake --build build/release --target torture_redis
+	@python3 -B tests/redis_fleet/redis_fleet.py build/release/tests/redis_fleet/fleet_child \
+	    build/release/tests/store/redis/server_fleet --seconds $(or $(SECONDS),60) $(ARGS)
+
+## compare the scripts of Redis with the record over 102,000 random histories; HISTORIES=N x 3
+differential: build/release/build.ninja
+	@scripts/servers || true
+	@cmake --build build/release --target lua_differential_realtime_test
+	@TRINCO_HISTORIES=$(or $(HISTORIES),34000) \
+	    build/release/tests/store/redis/lua_differential_realtime_test --gtest_filter='*Scripts*'
 
 # TSan of GCC 12 cannot place its memory where the kernel randomises addresses by over 28 bits.
 BITS := $(shell cat /proc/sys/vm/mmap_rnd_bits 2>/dev/null || echo 0)

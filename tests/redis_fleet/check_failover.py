@@ -1,0 +1,172 @@
+"""A fail-over by Sentinels, and slots of a cluster that move from node to node, under load: no
+error reaches a caller, decisions take no longer, what is open stays open and what is closed closed.
+
+Planted: `nobody_takes_over`, a primary that dies when there is nobody else.
+"""
+
+import concurrent.futures
+import time
+
+import checkers
+from fleet import QUICK, Scene, all_in, events, now, reports, slow_decisions, tell, wait_for
+from servers import ServerFleet
+
+OPTIONS = dict(QUICK, open_for_ms=60000, open_max_ms=60000, window_ms=10000, live_for_ms=10000,
+               minimum_calls=50, degraded_after_ms=1000)
+RATE = 300
+SLOT_MOVES = 3
+UNTOLD = 0.2  # s of outcomes that the replica may not have when its primary dies
+STEP = 0.1  # s between the steps of a move
+
+
+class Trial:
+    def __init__(self, scene, servers, name):
+        self.scene, self.servers, self.name = scene, servers, name
+        self.wrong = []
+        self.fleet = scene.start(
+            [[('a', 'va', servers.url), ('b', 'vb', servers.url)], [('c', 'vc', servers.url)]],
+            OPTIONS, ['well', 'ill'], outside=False)
+        tell(self.fleet, 'load * well inside %d 0.02' % RATE)
+        tell(self.fleet, 'load * ill inside %d 1' % RATE)
+        wait_for(lambda: all_in(self.fleet, 'ill', 'open', 'fleet'), 10, 'the ill one opens')
+        wait_for(lambda: all(r['live'] == 3 for r in reports(self.fleet)), 10, 'they are heard')
+        tell(self.fleet, 'load * ill inside %d 0' % RATE)
+        time.sleep(0.3)
+        reports(self.fleet)
+        self.began = now()
+        self.calls = 0
+
+    def judge(self, allowed_loss):
+        found = reports(self.fleet)
+        self.calls = sum(r['cached_count'] for r in found)
+        p99 = max(r['cached_p99_us'] for r in found)
+        self.wrong += slow_decisions(found)
+        for r in found:
+            is_well = r['breaker'] == 'well'
+            if (r['state'] != ('closed' if is_well else 'open') or r['degraded']
+                    or (not is_well and r['admitted'])):
+                self.wrong.append('%s: %s' % (r['instance'], r))
+        changes = events(self.fleet, kind='state_changed', since=self.began)
+        if changes:
+            self.wrong.append('%d changes of state: %s' % (len(changes), changes[0]))
+        lost = len({e['instance'] for e in events(self.fleet, kind='store_lost', since=self.began)})
+        rows = {name: self.scene.inspect(name, self.servers.url) for name in ('well', 'ill')}
+        if rows['well'].get('state') != 'closed' or rows['ill'].get('state') != 'open':
+            self.wrong.append('the record says %s' % rows)
+        says = '%s: %d decisions in at most %d us (99 %%), %d instances told that it was lost' % (
+            self.name, self.calls, p99, lost)
+        says += self.compare_counts(allowed_loss)
+        return checkers.Verdict('go on', says, self.calls, 100, self.wrong)
+
+    def compare_counts(self, allowed_loss):
+        tell(self.fleet, 'load * * inside 0 0')
+        time.sleep(0.1)
+        given = sum(r['settled'] for r in reports(self.fleet))
+
+        def counted():
+            rows = [self.scene.inspect(name, self.servers.url) for name in ('well', 'ill')]
+            return sum(row['success'] + row['failure'] for row in rows)
+        end = time.monotonic() + 3  # after failures instances speak less often for a while
+        while counted() < given and time.monotonic() < end:
+            time.sleep(0.1)
+        found = counted()
+        if not given - allowed_loss <= found <= given:
+            self.wrong.append('%d outcomes were given, %d counted' % (given, found))
+        return '; %d outcomes were given, %d counted' % (given, found)
+
+
+def same_totals(servers):
+    """Whether the replica has what its primary has, now."""
+    found = []
+    for name in ('server0', 'server1'):
+        client = servers.client(name)
+        found.append(client.call('HGET', 'trinco:1:default:{well}', 'totals'))
+        client.close()
+    return found[0] is not None and found[0] == found[1]
+
+
+def named_by(servers, sentinel):
+    client = servers.client('sentinel%d' % sentinel)
+    found = client.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', 'trinco-test')
+    client.close()
+    return int(found[1])
+
+
+def with_sentinels(child, seed, plant):
+    """What the replica has not got yet is lost with the primary: the counts of a moment, but no
+    state."""
+    servers = ServerFleet('sentinel')
+    try:
+        with Scene(child, seed, server=False) as scene:
+            trial = Trial(scene, servers, 'fail-over')
+            if plant == 'nobody_takes_over':
+                servers.do('kill', 'server1')
+            wait_for(lambda: same_totals(servers), 20, 'the replica follows its primary')
+            servers.do('kill', 'server0')
+            # A primary that is back, and empty, before all Sentinels name another one is believed.
+            wait_for(lambda: all(named_by(servers, n) == servers.port('server1') for n in range(3)),
+                     20, 'the Sentinels name the replica')
+            wait_for(lambda: not any(r['degraded'] for r in reports(trial.fleet)), 10,
+                     'all have found it')
+            time.sleep(0.5)
+            servers.do('start', 'server0')
+            time.sleep(1)
+            return trial.judge(allowed_loss=3 * RATE * UNTOLD)
+    finally:
+        servers.close()
+
+
+def move(servers, slot, source, target):
+    """As re-sharding does, key by key, so that scripts meet half-moved slots."""
+    clients = {name: servers.client(name) for name in ('node0', 'node1', 'node2')}
+    ids = {name: c.call('CLUSTER', 'MYID').decode() for name, c in clients.items()}
+    clients[target].call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', ids[source])
+    clients[source].call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', ids[target])
+    time.sleep(STEP)
+    for key in clients[source].call('CLUSTER', 'GETKEYSINSLOT', slot, 100):
+        clients[source].call('MIGRATE', '127.0.0.1', servers.port(target), key, 0, 5000)
+        time.sleep(STEP / 4)
+    time.sleep(STEP)
+    for name in (target, source) + tuple(set(ids) - {source, target}):
+        clients[name].call('CLUSTER', 'SETSLOT', slot, 'NODE', ids[target])
+    for c in clients.values():
+        c.close()
+
+
+def owner(servers, slot):
+    client = servers.client('node0')
+    for first, last, primary, *_ in client.call('CLUSTER', 'SLOTS'):
+        if first <= slot <= last:
+            client.close()
+            return next(n for n in ('node0', 'node1', 'node2') if servers.port(n) == primary[1])
+    raise AssertionError('nobody has slot %d' % slot)
+
+
+def with_cluster(child, seed):
+    servers = ServerFleet('cluster')
+    try:
+        with Scene(child, seed, server=False) as scene:
+            trial = Trial(scene, servers, '%d moved slots' % (2 * SLOT_MOVES))
+            client = servers.client('node0')
+            slots = [client.call('CLUSTER', 'KEYSLOT', 'trinco:1:default:{%s}' % b)
+                     for b in ('well', 'ill')]
+            client.close()
+            for _ in range(SLOT_MOVES):
+                for slot in slots:
+                    source = owner(servers, slot)
+                    target = 'node%d' % ((int(source[-1]) + 1) % 3)
+                    move(servers, slot, source, target)
+            time.sleep(0.5)
+            return trial.judge(allowed_loss=0)
+    finally:
+        servers.close()
+
+
+def check(child, seconds, seed, plant=None):
+    del seconds
+    if plant:
+        return [with_sentinels(child, seed, plant)]
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        both = [pool.submit(with_sentinels, child, seed, plant),
+                pool.submit(with_cluster, child, seed)]
+        return [one.result() for one in both]
