@@ -119,9 +119,9 @@ void sentinel_seeker::answered(const question_ptr& q, std::size_t which, const r
         const auto at = text_of(q->order[which]);
         return failed(q, which,
                       refusal ? *refusal
-                              : redis_refusal{errc::unavailable, "the Sentinel at " + at +
-                                                                     " knows no primary " +
-                                                                     quoted(target_.primary)});
+                              : redis_refusal{errc::unavailable,
+                                              "the Sentinel at " + at + " knows no primary " +
+                                                  detail::quoted(target_.primary)});
     }
     primary->tls = target_.tls;
     const auto useful = std::find(order_.begin(), order_.end(), q->order[which]);
@@ -145,8 +145,8 @@ void sentinel_seeker::give_up(const question_ptr& q) {
     if (q->over) return;
     const bool all = std::find(q->failed.begin(), q->failed.end(), false) == q->failed.end();
     redis_refusal why{all && q->all_denied ? errc::denied : errc::unavailable,
-                      "no Sentinel says where the primary " + quoted(target_.primary) + " is" +
-                          (q->sentences.empty() ? ": none answers" : q->sentences)};
+                      "no Sentinel says where the primary " + detail::quoted(target_.primary) +
+                          " is" + (q->sentences.empty() ? ": none answers" : q->sentences)};
     auto done = q->end();
     if (done) done(std::move(why));
 }

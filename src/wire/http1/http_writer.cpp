@@ -55,11 +55,11 @@ std::optional<http_fault> add(const std::vector<http_field>& fields,
                               http::message<is_request, http::string_body>& to) {
     for (const auto& field : fields) {
         if (!is_token(field.name)) {
-            return unwritable(quoted(field.name) + " is no name of a field");
+            return unwritable(detail::quoted(field.name) + " is no name of a field");
         }
         if (!is_value(field.value)) {
-            return unwritable("the field " + field.name +
-                              " has a value that may not be written: " + quoted(field.value));
+            return unwritable("the field " + field.name + " has a value that may not be written: " +
+                              detail::quoted(field.value));
         }
         const auto known = http::string_to_field(field.name);
         if (std::find(ours.begin(), ours.end(), known) != ours.end()) {
@@ -101,9 +101,10 @@ bool has_body(const http_request& request) {
 
 std::variant<std::string, http_fault> bytes_of(const http_request& request) {
     if (auto bad = check_version(request)) return std::move(*bad);
-    if (!is_token(request.method)) return unwritable(quoted(request.method) + " is no method");
+    if (!is_token(request.method))
+        return unwritable(detail::quoted(request.method) + " is no method");
     if (!is_target(request.target)) {
-        return unwritable(quoted(request.target) + " is no target of a request");
+        return unwritable(detail::quoted(request.target) + " is no target of a request");
     }
     http::request<http::string_body> message;
     message.version(10 + request.minor_version);
@@ -122,7 +123,7 @@ std::variant<std::string, http_fault> bytes_of(const http_response& response, bo
         return unwritable(std::to_string(response.status) + " is no status; it has three digits");
     }
     if (!is_line_text(response.reason)) {
-        return unwritable("the reason may not be written: " + quoted(response.reason));
+        return unwritable("the reason may not be written: " + detail::quoted(response.reason));
     }
     http::response<http::string_body> message;
     message.version(10 + response.minor_version);

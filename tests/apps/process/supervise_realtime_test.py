@@ -151,7 +151,7 @@ class Signals(SupervisedTest):
         for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
             self.forget_events()
             wrapper = self.start(['sh', '-c', 'ulimit -c 0; sh -c "sleep 100; true"; true'])
-            until(lambda: len(supervised.marked(self.marker)) >= 5, 'the two grandchildren')
+            until(lambda: supervised.marked_as(self.marker, 'sleep', '100'), 'the grandchildren')
             wrapper.send_signal(number)
             # By a code even for INT, which came from no terminal.
             self.assertEqual(self.code(wrapper), 128 + number)
@@ -201,7 +201,9 @@ class Signals(SupervisedTest):
 
     def test_where_nobody_could_continue_it_nothing_stops(self):
         wrapper = self.start(['sh', '-c', f'trap "echo ran > {self.path("out")}" USR1; '
-                                          'while :; do sleep 0.01; done'], start_new_session=True)
+                                          'sleep 100 & while :; do wait; done'],
+                             start_new_session=True)
+        until(lambda: supervised.marked_as(self.marker, 'sleep', '100'), 'the grandchild')
         wrapper.send_signal(signal.SIGTSTP)
         until(lambda: 'stopped' in [event[0] for event in self.events()], 'the stop')
         wrapper.send_signal(signal.SIGUSR1)

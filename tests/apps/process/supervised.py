@@ -72,6 +72,13 @@ def marked(marker):
             and is_alive(name)]
 
 
+def marked_as(marker, *words):
+    """Whether a living process with the marker runs these words. A shell whose command has not
+    begun yet waits for it in a way in which signals to the group are lost or stop the wrong one."""
+    wanted = b'\0'.join(word.encode() for word in words) + b'\0'
+    return any(contents(f'/proc/{pid}/cmdline') == wanted for pid in marked(marker))
+
+
 class SupervisedTest(unittest.TestCase):
     def setUp(self):
         self.marker = f'TRINCO_TEST_MARKER={uuid.uuid4().hex}'
