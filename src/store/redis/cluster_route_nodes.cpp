@@ -15,13 +15,6 @@ constexpr auto sweep_every = 15s;
 constexpr std::size_t most_nodes = 64;
 constexpr std::size_t most_lives = 1'024;  // more than clusters have nodes
 
-void add(link_traffic& to, const link_traffic& more) {
-    to.requests += more.requests;
-    to.bytes_out += more.bytes_out;
-    to.bytes_in += more.bytes_in;
-    to.reconnects += more.reconnects;
-}
-
 }  // namespace
 
 cluster_route_impl::cluster_route_impl(loop& l, stream_factory& s, redis_target t,
@@ -120,7 +113,7 @@ void cluster_route_impl::make_room() {
 }
 
 void cluster_route_impl::retire(std::map<std::string, std::unique_ptr<cluster_node>>::iterator n) {
-    add(retired, n->second->link->traffic());
+    retired += n->second->link->traffic();
     nodes.erase(n);
 }
 
@@ -199,9 +192,9 @@ bool cluster_route_impl::up(std::string_view key) const {
 
 route_traffic cluster_route_impl::traffic() const {
     auto all = retired;
-    for (const auto& [text, node] : nodes) add(all, node->link->traffic());
-    if (hearing) add(all, hearing->traffic());
-    return {all.requests, all.bytes_out, all.bytes_in, all.reconnects, redirections};
+    for (const auto& [text, node] : nodes) all += node->link->traffic();
+    if (hearing) all += hearing->traffic();
+    return {all, redirections};
 }
 
 void cluster_route_impl::close() {

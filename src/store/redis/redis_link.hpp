@@ -80,6 +80,14 @@ struct link_traffic {
     std::uint64_t bytes_out = 0;
     std::uint64_t bytes_in = 0;
     std::uint64_t reconnects = 0;
+
+    constexpr link_traffic& operator+=(const link_traffic& more) noexcept {
+        requests += more.requests;
+        bytes_out += more.bytes_out;
+        bytes_in += more.bytes_in;
+        reconnects += more.reconnects;
+        return *this;
+    }
 };
 
 class redis_link {

@@ -45,11 +45,7 @@ struct route_event {
 };
 
 // For `trinco doctor` and measurements. All since the beginning.
-struct route_traffic {
-    std::uint64_t requests = 0;
-    std::uint64_t bytes_out = 0;
-    std::uint64_t bytes_in = 0;
-    std::uint64_t reconnects = 0;
+struct route_traffic : link_traffic {
     std::uint64_t redirections = 0;  // of a cluster
 };
 

@@ -76,12 +76,7 @@ public:
     route_traffic traffic() const noexcept override {
         route_traffic all;
         for (const auto* link : {&commands_, &hearing_}) {
-            if (!*link) continue;
-            const auto t = (*link)->traffic();
-            all.requests += t.requests;
-            all.bytes_out += t.bytes_out;
-            all.bytes_in += t.bytes_in;
-            all.reconnects += t.reconnects;
+            if (*link) all += (*link)->traffic();
         }
         return all;
     }

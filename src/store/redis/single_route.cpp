@@ -73,12 +73,7 @@ public:
     route_traffic traffic() const noexcept override {
         route_traffic all;
         for (const auto* link : {&commands_, &hearing_}) {
-            if (!*link) continue;
-            const auto t = (*link)->traffic();
-            all.requests += t.requests;
-            all.bytes_out += t.bytes_out;
-            all.bytes_in += t.bytes_in;
-            all.reconnects += t.reconnects;
+            if (*link) all += (*link)->traffic();
         }
         return all;
     }
@@ -93,10 +88,10 @@ private:
     }
 
     void commands_changed(const redis_link_event& e) {
-        const bool another = std::exchange(is_another_, false);
+        const bool another = e.up && std::exchange(is_another_, false);
         const auto alive = std::weak_ptr(alive_);
         changed_({e.up ? event_kind::up : event_kind::down, e.reason});
-        if (e.up && another && !alive.expired()) changed_({event_kind::other_server, {}});
+        if (another && !alive.expired()) changed_({event_kind::other_server, {}});
     }
 
     loop& on_;
