@@ -1,5 +1,6 @@
 #include "lock/lock_claim.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/backoff.hpp"
@@ -12,6 +13,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr backoff enter_waits{.first = 50ms, .longest = 1'000ms};
+constexpr auto stepped_back_min = 50ms;
+constexpr auto stepped_back_max = 500ms;
 
 }  // namespace
 
@@ -33,11 +36,9 @@ void lock_claim::acquire(lock_request what, completion<grant> done) {
     }
     what_ = std::move(what);
     done_ = std::move(done);
-    phase_ = phase::settling;
     attempt_ = std::make_shared<int>(0);
     attempts_ = 0;
     trouble_.clear();
-    const auto here = std::weak_ptr<int>(attempt_);
     if (what_.by) {
         limit_ = session_->on().at(*what_.by, [this] {
             // A short wait may end before the store can answer, and that is no fault of the store;
@@ -46,9 +47,14 @@ void lock_claim::acquire(lock_request what, completion<grant> done) {
             fail(trouble_ || unanswered ? errc::unavailable : errc::not_acquired);
         });
     }
+    settle();
+}
+
+void lock_claim::settle() {
+    phase_ = phase::settling;
     std::vector<std::string> names;
     for (const auto& p : what_.parts) names.push_back(p.name);
-    session_->settle(names, [this, here] {
+    session_->settle(names, [this, here = std::weak_ptr<int>(attempt_)] {
         if (!here.expired()) enter();
     });
 }
@@ -72,6 +78,7 @@ void lock_claim::send_enter() {
     c.parts = what_.parts;
     c.info = what_.info;
     c.only_if_free = what_.only_if_free;
+    c.bare = what_.bare;
     request_ = session_->store().enter(
         c, session_->request_by(), [this](std::error_code error, place) { enter_answered(error); });
 }
@@ -111,6 +118,32 @@ void lock_claim::wait() {
                                                confirmed(std::move(g));
                                            }
                                        });
+    if (what_.parts.size() > 1) {
+        retry_ = session_->on().after(patience_with_some, [this] { look_at_turns(); });
+    }
+}
+
+void lock_claim::look_at_turns() {
+    if (phase_ != phase::waiting) return;
+    turns_ = session_->store().turns(
+        session_->lease_id(), id_, session_->request_by(),
+        [this](std::error_code error, const std::vector<bool>& turns) {
+            if (phase_ != phase::waiting) return;
+            const auto heads = std::count(turns.begin(), turns.end(), true);
+            const bool some = !error && heads > 0 && static_cast<std::size_t>(heads) < turns.size();
+            if (some && !TRINCO_MUTANT("lock_all_keeps_what_it_heads")) return step_back();
+            retry_ = session_->on().after(patience_with_some, [this] { look_at_turns(); });
+        });
+}
+
+void lock_claim::step_back() {
+    phase_ = phase::stepped_back;
+    request_.cancel();
+    session_->abandon(std::exchange(id_, {}), nullptr);
+    const boot_clock::duration range = stepped_back_max - stepped_back_min;
+    const auto more = boot_clock::duration(static_cast<std::int64_t>(
+        session_->on().random() % static_cast<std::uint64_t>(range.count())));
+    retry_ = session_->on().after(stepped_back_min + more, [this] { settle(); });
 }
 
 void lock_claim::confirmed(grant g) {
@@ -145,6 +178,7 @@ void lock_claim::succeed(grant g) {
     session_->note(id_, claim_event::granted);
     limit_.cancel();
     retry_.cancel();
+    turns_.cancel();
     phase_ = phase::granted;
     granted_ = std::move(g);
     watch_ = session_->store().on_gone(session_->lease_id(), id_, [this](std::error_code why) {
@@ -193,6 +227,8 @@ void lock_claim::forget_requests() {
     attempt_.reset();
     limit_.cancel();
     retry_.cancel();
+    turns_.cancel();
+    end_publishing(errc::not_held);
     request_.cancel();
     watch_.cancel();
 }
@@ -204,6 +240,31 @@ void lock_claim::abandon() {
     phase_ = phase::idle;
     forget_requests();
     if (entered) session_->abandon(std::exchange(id_, {}), nullptr);
+}
+
+void lock_claim::publish(std::string info, told done) {
+    if (phase_ != phase::granted) {
+        session_->on().post([done = std::move(done)]() mutable { done(errc::not_held); });
+        return;
+    }
+    end_publishing(errc::unknown_outcome);
+    what_.info = std::move(info);
+    publishing_told_ = std::make_shared<told>(std::move(done));
+    publishing_ =
+        session_->store().publish(session_->lease_id(), id_, what_.info, session_->request_by(),
+                                  [answer = publishing_told_](std::error_code error, int) {
+                                      if (auto f = std::exchange(*answer, nullptr)) f(error);
+                                  });
+}
+
+// Of one that is overtaken by another, or by the end of the lock; told in a later turn.
+void lock_claim::end_publishing(std::error_code why) {
+    publishing_.cancel();
+    const auto answer = std::exchange(publishing_told_, nullptr);
+    if (!answer || !*answer) return;
+    session_->on().post([answer, why] {
+        if (auto f = std::exchange(*answer, nullptr)) f(why);
+    });
 }
 
 void lock_claim::release(told done) {

@@ -2,15 +2,21 @@
 // mutexes of every kind share; they differ in the parts they ask for.
 //
 //   idle → settling → entering → waiting → granted → idle
+//             ↑                     │
+//             └──── stepped back ←──┘
 //
 // settling leaves one's own debts on these names first. entering repeats the request until its
 // outcome is known. waiting ends with the store's confirmation of the turn, and then the lease is
 // looked at: a grant that finds the session uncertain is put by until the next renewal, and
-// confirmed again.
+// confirmed again. Who waits for several names and heads some of their queues but not all for
+// patience_with_some (2 s) steps back: it leaves all of them and enters anew after a random 50 to
+// 500 ms. Strangers that nest, and stand ahead here and behind there, get through, and no free name
+// is kept from others for longer.
 //
 // Destroying it gives up whatever it has, without waiting. The loop's thread only.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -28,11 +34,13 @@ struct lock_request {
     bool only_if_free = false;
     std::optional<deadline> by;  // not_acquired after it
     std::string info;
+    bool bare = false;  // see claim
 };
 
 class lock_claim final : private claim_holder {
 public:
     using told = unique_function<void(std::error_code)>;
+    static constexpr std::chrono::seconds patience_with_some{2};
 
     explicit lock_claim(std::shared_ptr<session_core> session);
     ~lock_claim();
@@ -49,6 +57,9 @@ public:
     // Gives the lock back; done with the store's answer within the request timeout. not_held when
     // there is nothing to give back.
     void release(told done);
+    // Rewrites what is shown of the lock held; not_held while none is, else with the store's
+    // answer within the request timeout. Repeatable.
+    void publish(std::string info, told done);
     // Told of each grant that ends otherwise than by release or abandon: lost or shut_down, after
     // which it is not held; and evicted (an operator asks for it), after which it still is.
     void when_lost(told f) { when_lost_ = std::make_shared<told>(std::move(f)); }
@@ -61,25 +72,39 @@ public:
     [[nodiscard]] claim_id id() const noexcept { return id_; }
     [[nodiscard]] const std::shared_ptr<session_core>& session() const noexcept { return session_; }
     // Whether the store has acknowledged the place in the queue: for tests of its order.
-    [[nodiscard]] bool queued() const noexcept { return phase_ >= phase::waiting; }
+    [[nodiscard]] bool queued() const noexcept {
+        return phase_ >= phase::waiting && phase_ != phase::stepped_back;
+    }
 
 private:
-    enum class phase : std::uint8_t { idle, settling, entering, waiting, put_by, granted };
+    enum class phase : std::uint8_t {
+        idle,
+        settling,
+        entering,
+        waiting,
+        put_by,
+        stepped_back,
+        granted
+    };
 
     void on_session_lost(std::error_code why) override;
     void on_renewed() override;
     void on_missing() override;
 
+    void settle();
     void enter();
     void send_enter();
     void enter_answered(std::error_code error);
     void wait();
+    void look_at_turns();
+    void step_back();
     void confirmed(grant g);
     void gone(std::error_code why);
     void tell_loss(std::error_code why) const;
     void succeed(grant g);
     void fail(std::error_code why);
     void forget_requests();
+    void end_publishing(std::error_code why);
 
     const std::shared_ptr<session_core> session_;
     phase phase_ = phase::idle;
@@ -92,6 +117,9 @@ private:
     std::uint32_t attempts_ = 0;
     op request_;
     op retry_;
+    op turns_;
+    op publishing_;
+    std::shared_ptr<told> publishing_told_;  // of the publish under way
     op limit_;
     op watch_;
     std::shared_ptr<int> attempt_;  // of this acquisition: what is handed out looks here first

@@ -53,6 +53,11 @@ void awaited::wait() {
     done_.wait(hold, [&] { return set_; });
 }
 
+bool awaited::is_set() const {
+    const std::lock_guard hold(mutex_);
+    return set_;
+}
+
 std::error_code awaited::error() const {
     const std::lock_guard hold(mutex_);
     return error_;

@@ -42,6 +42,7 @@ public:
     // Whether it came by then.
     bool wait_until(std::chrono::steady_clock::time_point by);
     void wait();
+    [[nodiscard]] bool is_set() const;
     [[nodiscard]] std::error_code error() const;
 
 private:
@@ -96,6 +97,7 @@ public:
     [[nodiscard]] std::chrono::milliseconds request_timeout() const noexcept {
         return options_.request_timeout;
     }
+    [[nodiscard]] const std::string& label() const noexcept { return options_.label; }
 
 private:
     [[nodiscard]] static clocks read_clocks();

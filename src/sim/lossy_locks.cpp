@@ -278,6 +278,15 @@ op lossy_locks::verify(std::string_view lease, claim_id id, deadline by, complet
         });
 }
 
+op lossy_locks::turns(std::string_view lease, claim_id id, deadline by,
+                      completion<std::vector<bool>> done) {
+    return call(by, std::move(done),
+                [lease = std::string(lease), id](lock_store& at, deadline end,
+                                                 completion<std::vector<bool>> f) {
+                    return at.turns(lease, id, end, std::move(f));
+                });
+}
+
 op lossy_locks::publish(std::string_view lease, claim_id id, std::string_view info, deadline by,
                         completion<int> done) {
     return call(by, std::move(done),
@@ -310,6 +319,15 @@ op lossy_locks::read(std::string_view key, deadline by, completion<std::optional
                 [key = std::string(key)](lock_store& at, deadline end,
                                          completion<std::optional<record>> f) {
                     return at.read(key, end, std::move(f));
+                });
+}
+
+op lossy_locks::scan(std::string_view prefix, std::string_view from, std::size_t rows, deadline by,
+                     completion<records> done) {
+    return call(by, std::move(done),
+                [prefix = std::string(prefix), from = std::string(from), rows](
+                    lock_store& at, deadline end, completion<records> f) {
+                    return at.scan(prefix, from, rows, end, std::move(f));
                 });
 }
 

@@ -77,6 +77,8 @@ public:
                              unique_function<void(std::error_code)> gone) override;
     [[nodiscard]] op verify(std::string_view lease, detail::claim_id id, detail::deadline by,
                             detail::completion<detail::grant> done) override;
+    [[nodiscard]] op turns(std::string_view lease, detail::claim_id id, detail::deadline by,
+                           detail::completion<std::vector<bool>> done) override;
     [[nodiscard]] op publish(std::string_view lease, detail::claim_id id, std::string_view info,
                              detail::deadline by, detail::completion<int> done) override;
     [[nodiscard]] op leave(std::string_view lease, detail::claim_id id, detail::deadline by,
@@ -86,6 +88,8 @@ public:
                            detail::deadline by, detail::completion<std::uint64_t> done) override;
     [[nodiscard]] op read(std::string_view key, detail::deadline by,
                           detail::completion<std::optional<detail::record>> done) override;
+    [[nodiscard]] op scan(std::string_view prefix, std::string_view from, std::size_t rows,
+                          detail::deadline by, detail::completion<detail::records> done) override;
     [[nodiscard]] op list(std::string_view prefix, std::string_view from, std::size_t rows,
                           detail::deadline by, detail::completion<detail::entries> done) override;
     [[nodiscard]] op evict(const detail::entry& seen, bool now, std::string_view who,

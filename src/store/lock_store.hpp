@@ -70,6 +70,9 @@ struct claim {
     std::vector<part> parts;    // sorted distinct names
     std::string info;           // owner data, shown by list; at most 4 KiB
     bool only_if_free = false;  // granted at once, or conflict and nothing left behind
+    // Where other programs read an entry's value, it is `info` and nothing else: what a leader
+    // proclaims. Only of exclusive parts; such an entry has nothing beside it to be listed.
+    bool bare = false;
     bool operator==(const claim&) const = default;
 };
 
@@ -128,6 +131,15 @@ struct record {
     std::uint64_t revision = 0;
 };
 
+struct keyed_record : record {
+    std::string key;
+};
+
+struct records {
+    std::vector<keyed_record> rows;  // by key
+    std::string next;                // hand it to `from`; empty: this was the last page
+};
+
 class lock_store {
 public:
     virtual ~lock_store() = default;
@@ -178,6 +190,11 @@ public:
     // Reads the claim's turn again, linearizably: the tokens, `conflict` while waiting, or `lost`.
     [[nodiscard]] virtual op verify(std::string_view lease, claim_id id, deadline by,
                                     completion<grant> done) = 0;
+    // Which parts of the claim have their turn at this moment, in the order of its parts: all once
+    // it is granted; none while it waits where no order is kept. `lost` when it is gone. For claims
+    // of several names, whose owner steps back where it keeps a free name from others.
+    [[nodiscard]] virtual op turns(std::string_view lease, claim_id id, deadline by,
+                                   completion<std::vector<bool>> done) = 0;
     // Rewrites the claim's info. `lost` when it is gone.
     [[nodiscard]] virtual op publish(std::string_view lease, claim_id id, std::string_view info,
                                      deadline by, completion<int> done) = 0;
@@ -192,6 +209,10 @@ public:
                                    deadline by, completion<std::uint64_t> done) = 0;
     [[nodiscard]] virtual op read(std::string_view key, deadline by,
                                   completion<std::optional<record>> done) = 0;
+    // Records whose keys begin with prefix, after `from`; at most `rows`, and fewer where they are
+    // large. Never on a hot path.
+    [[nodiscard]] virtual op scan(std::string_view prefix, std::string_view from, std::size_t rows,
+                                  deadline by, completion<records> done) = 0;
     // Entries of names that begin with prefix, after `from`; at most `rows`.
     [[nodiscard]] virtual op list(std::string_view prefix, std::string_view from, std::size_t rows,
                                   deadline by, completion<entries> done) = 0;

@@ -33,7 +33,7 @@ TEST_P(LockStore, AnExpectedClaimTakesItsPlaceBehindWhoWasThere) {
     EXPECT_EQ(verify(a(), on, 1).error, errc::conflict);
     auto next = await(a(), on, 1);
     leave(b(), before, 7);
-    settle();
+    settle_until([&] { return next->granted(); });
     EXPECT_TRUE(next->granted());
 }
 

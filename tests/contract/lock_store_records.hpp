@@ -36,9 +36,43 @@ TEST_P(LockStore, WriteExpiresAfterKeep) {
     ASSERT_FALSE(write(a(), {{"short", "x"}}, 5s).error);
     ASSERT_FALSE(write(a(), {{"long", "x"}}).error);
     EXPECT_TRUE(read(a(), "short").value.has_value());
-    world_->run_for(6s);
+    world_->run_for(6s + world_->expiry_slack());
     EXPECT_FALSE(read(a(), "short").value.has_value());
     EXPECT_TRUE(read(a(), "long").value.has_value());
+}
+
+TEST_P(LockStore, ScanShowsRecordsByKeyAndInPages) {
+    for (const auto* key : {"s/b", "s/a", "t", "s/c", "s"}) {
+        ASSERT_FALSE(write(a(), {{key, std::string("of ") + key}}).error);
+    }
+    std::vector<std::string> keys;
+    std::string from;
+    for (int pages = 0; pages < 5; ++pages) {
+        const auto page = scan(b(), "s/", from, 2);
+        ASSERT_FALSE(page.error);
+        EXPECT_LE(page.value.rows.size(), 2U);
+        for (const auto& row : page.value.rows) {
+            keys.push_back(row.key);
+            EXPECT_EQ(row.value, "of " + row.key);
+            EXPECT_EQ(row.revision, read(a(), row.key).value->revision);
+        }
+        from = page.value.next;
+        if (from.empty()) break;
+    }
+    EXPECT_EQ(keys, (std::vector<std::string>{"s/a", "s/b", "s/c"}));
+    EXPECT_TRUE(scan(a(), "u").value.rows.empty());
+}
+
+TEST_P(LockStore, TurnsTellsWhichPartsAClaimHeads) {
+    if (!a().traits().fifo) GTEST_SKIP() << "keeps no order";
+    const auto on = open(a());
+    const auto another = open(b());
+    ASSERT_FALSE(enter(b(), claim(another, 1, {exclusive("m")})).error);
+    ASSERT_FALSE(enter(a(), claim(on, 1, {exclusive("l"), exclusive("m"), exclusive("n")})).error);
+    EXPECT_EQ(turns(a(), on, 1).value, (std::vector<bool>{true, false, true}));
+    EXPECT_EQ(turns(a(), on, 9).error, errc::lost);
+    leave(b(), another, 1);
+    EXPECT_EQ(turns(a(), on, 1).value, (std::vector<bool>{true, true, true}));
 }
 
 TEST_P(LockStore, AGuardedWriteNeedsTheClaim) {
@@ -86,8 +120,10 @@ TEST_P(LockStore, ListShowsQueuesInOrderAndInPages) {
     EXPECT_FALSE(all.rows[1].holds);
     EXPECT_GT(all.rows[0].token, 0U);
     EXPECT_EQ(all.rows[2].name, "x/b");
-    ASSERT_TRUE(all.rows[0].held.has_value() || !all.rows[0].holds);
-    EXPECT_LE(*all.rows[0].held, all.rows[0].since);
+    if (world_->tells_held_at_once()) {
+        ASSERT_TRUE(all.rows[0].held.has_value());
+        EXPECT_LE(*all.rows[0].held, all.rows[0].since);
+    }
     EXPECT_FALSE(all.rows[1].held.has_value()) << "it waits";
     EXPECT_FALSE(all.rows[0].evicted.has_value());
     EXPECT_GT(all.rows[0].left, 0ms);
@@ -140,13 +176,13 @@ TEST_P(LockStore, EvictAsksTheHolderOrDeletesExactlyTheEntryThatWasSeen) {
     ASSERT_TRUE(marked.has_value());
     EXPECT_EQ(marked->who, "operator");
     EXPECT_EQ(marked->why, "maintenance");
-    settle();
+    settle_until([&] { return told.size() == 1; });
     ASSERT_EQ(told.size(), 1U);
     EXPECT_EQ(told[0], errc::evicted);
     EXPECT_FALSE(verify(a(), on, 1).error) << "asking alone must not take it away";
     // Who asks later is told as well.
     const auto late = a().on_gone(on.id, {1}, [&](std::error_code e) { told.push_back(e); });
-    settle();
+    settle_until([&] { return told.size() == 2; });
     ASSERT_EQ(told.size(), 2U);
     EXPECT_EQ(told[1], errc::evicted);
     EXPECT_FALSE(evict(seen, true));
@@ -164,20 +200,20 @@ TEST_P(LockStore, ObserveTellsTheHolderNowAndAtEachChange) {
     const auto observer = b().observe("n", [&](std::optional<detail::entry> e) {
         seen.push_back(e ? std::optional(e->info) : std::nullopt);
     });
-    settle();
+    settle_until([&] { return !seen.empty(); });
     ASSERT_FALSE(seen.empty()) << "nothing told at the beginning";
     EXPECT_EQ(seen.back(), std::nullopt);
     ASSERT_FALSE(enter(a(), claim(on, 1, {exclusive("n")})).error);
-    settle();
+    settle_until([&] { return seen.back() == "info 1"; });
     EXPECT_EQ(seen.back(), "info 1");
     ASSERT_FALSE(enter(a(), claim(on, 2, {exclusive("n")})).error);
     settle();
     EXPECT_EQ(seen.back(), "info 1");
     leave(a(), on, 1);
-    settle();
+    settle_until([&] { return seen.back() == "info 2"; });
     EXPECT_EQ(seen.back(), "info 2");
     revoke(a(), on);
-    settle();
+    settle_until([&] { return !seen.back(); });
     EXPECT_EQ(seen.back(), std::nullopt);
 }
 

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "lock/mutex_shell.hpp"
+#include "lock/lock_shell.hpp"
 #include "lock/session_shell.hpp"
 #include "trinco/memory.hpp"
 #include "trinco/mutex.hpp"
@@ -277,7 +277,7 @@ TEST_F(Loss, TakesNoThreadWhenNobodyIsToBeTold) {
 
 TEST_F(Loss, AQuickAnswerComesOnTheLoopsThread) {
     session s(where_);
-    const auto lock = std::make_shared<trinco::detail::mutex_shell>(
+    const auto lock = std::make_shared<trinco::detail::lock_shell>(
         trinco::detail::lock_access::shell(s), std::vector<trinco::detail::part>{{.name = "x"}},
         "");
     std::promise<std::pair<std::error_code, std::string>> answer;

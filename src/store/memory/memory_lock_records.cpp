@@ -95,6 +95,25 @@ lock_answer<std::optional<record>> memory_lock_server::read(std::string_view key
     return {{}, at->second.what};
 }
 
+// A page ends with its last key.
+lock_answer<records> memory_lock_server::scan(std::string_view prefix, std::string_view from,
+                                              std::size_t rows) {
+    const std::lock_guard hold(mutex_);
+    sweep_locked();
+    rows = std::min(rows, max_rows);
+    lock_answer<records> out;
+    if (rows == 0) return out;
+    for (auto at = keys_.lower_bound(std::max(prefix, from)); at != keys_.end(); ++at) {
+        if (!at->first.starts_with(prefix)) break;
+        if (at->first == from) continue;
+        if (out.value.rows.size() == rows) return out;
+        out.value.rows.push_back({at->second.what, at->first});
+        out.value.next = at->first;
+    }
+    out.value.next.clear();
+    return out;
+}
+
 // A page ends with the name and the revision of its last row, between which a name has no blank.
 lock_answer<entries> memory_lock_server::list(std::string_view prefix, std::string_view from,
                                               std::size_t rows) {

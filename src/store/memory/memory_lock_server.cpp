@@ -264,6 +264,16 @@ lock_answer<grant> memory_lock_server::verify(std::string_view lease, claim_id i
     return {{}, grant_of(*c)};
 }
 
+lock_answer<std::vector<bool>> memory_lock_server::turns(std::string_view lease, claim_id id) {
+    const std::lock_guard hold(mutex_);
+    sweep_locked();
+    const auto* c = find(lease, id);
+    if (c == nullptr) return {errc::lost};
+    lock_answer<std::vector<bool>> out;
+    for (const auto& m : c->parts) out.value.push_back(m.has_turn);
+    return out;
+}
+
 std::error_code memory_lock_server::publish(std::string_view lease, claim_id id,
                                             std::string_view info) {
     const std::lock_guard hold(mutex_);

@@ -66,11 +66,13 @@ public:
     lock_answer<std::vector<claim_id>> owned(std::string_view lease);
     lock_answer<place> enter(const claim& what);
     lock_answer<grant> verify(std::string_view lease, claim_id id);
+    lock_answer<std::vector<bool>> turns(std::string_view lease, claim_id id);
     std::error_code publish(std::string_view lease, claim_id id, std::string_view info);
     void leave(std::string_view lease, claim_id id);
     lock_answer<std::uint64_t> write(std::string_view lease, std::optional<claim_id> guard,
                                      std::span<const change> changes, std::chrono::seconds keep);
     lock_answer<std::optional<record>> read(std::string_view key);
+    lock_answer<records> scan(std::string_view prefix, std::string_view from, std::size_t rows);
     lock_answer<entries> list(std::string_view prefix, std::string_view from, std::size_t rows);
     std::error_code evict(const entry& seen, bool now, eviction by = {});
 

@@ -145,6 +145,12 @@ op memory_locks::verify(std::string_view lease, claim_id id, deadline, completio
     return answer(r.error, std::move(r.value), std::move(done));
 }
 
+op memory_locks::turns(std::string_view lease, claim_id id, deadline,
+                       completion<std::vector<bool>> done) {
+    auto r = server_->turns(lease, id);
+    return answer(r.error, std::move(r.value), std::move(done));
+}
+
 op memory_locks::publish(std::string_view lease, claim_id id, std::string_view info, deadline,
                          completion<int> done) {
     return answer(server_->publish(lease, id, info), 0, std::move(done));
@@ -164,6 +170,12 @@ op memory_locks::write(std::string_view lease, std::optional<claim_id> guard,
 
 op memory_locks::read(std::string_view key, deadline, completion<std::optional<record>> done) {
     auto r = server_->read(key);
+    return answer(r.error, std::move(r.value), std::move(done));
+}
+
+op memory_locks::scan(std::string_view prefix, std::string_view from, std::size_t rows, deadline,
+                      completion<records> done) {
+    auto r = server_->scan(prefix, from, rows);
     return answer(r.error, std::move(r.value), std::move(done));
 }
 

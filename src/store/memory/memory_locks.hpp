@@ -39,6 +39,8 @@ public:
                              unique_function<void(std::error_code)> gone) override;
     [[nodiscard]] op verify(std::string_view lease, claim_id id, deadline by,
                             completion<grant> done) override;
+    [[nodiscard]] op turns(std::string_view lease, claim_id id, deadline by,
+                           completion<std::vector<bool>> done) override;
     [[nodiscard]] op publish(std::string_view lease, claim_id id, std::string_view info,
                              deadline by, completion<int> done) override;
     [[nodiscard]] op leave(std::string_view lease, claim_id id, deadline by,
@@ -48,6 +50,8 @@ public:
                            completion<std::uint64_t> done) override;
     [[nodiscard]] op read(std::string_view key, deadline by,
                           completion<std::optional<record>> done) override;
+    [[nodiscard]] op scan(std::string_view prefix, std::string_view from, std::size_t rows,
+                          deadline by, completion<records> done) override;
     [[nodiscard]] op list(std::string_view prefix, std::string_view from, std::size_t rows,
                           deadline by, completion<entries> done) override;
     [[nodiscard]] op evict(const entry& seen, bool now, std::string_view who, std::string_view why,

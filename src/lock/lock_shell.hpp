@@ -1,4 +1,4 @@
-// The thread-safe outside of a lock_claim: what trinco::mutex is a handle of.
+// The thread-safe outside of a lock_claim: what trinco::lock_handle is a handle of.
 //
 // What happens at the store happens on the loop's thread; here is the state that callers see,
 // guarded by one mutex, under which also everything is posted to the loop, so that both see one
@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -17,38 +18,50 @@
 #include <string>
 #include <system_error>
 #include <thread>
+#include <vector>
 
 #include "lock/lock_claim.hpp"
 #include "lock/session_shell.hpp"
 
 namespace trinco::detail {
 
-class mutex_shell : public std::enable_shared_from_this<mutex_shell> {
+class lock_shell : public std::enable_shared_from_this<lock_shell> {
 public:
     using callback = std::function<void(std::error_code)>;
 
-    mutex_shell(std::shared_ptr<session_shell> session, std::vector<part> parts, std::string info);
-    mutex_shell(const mutex_shell&) = delete;
-    mutex_shell& operator=(const mutex_shell&) = delete;
+    // At least one part, with distinct names. `kind` is what errors call it; `bare` as of a claim.
+    lock_shell(std::shared_ptr<session_shell> session, std::vector<part> parts, std::string info,
+               const char* kind = "lock", bool bare = false);
+    lock_shell(const lock_shell&) = delete;
+    lock_shell& operator=(const lock_shell&) = delete;
 
     [[nodiscard]] std::error_code check() const { return session_->check(); }
-    [[nodiscard]] const std::string& name() const noexcept { return parts_.front().name; }
+    [[nodiscard]] const char* kind() const noexcept { return kind_; }
+    [[nodiscard]] const std::vector<part>& parts() const noexcept { return parts_; }
 
-    std::error_code lock(std::stop_token stop);
-    std::error_code try_lock();
-    std::error_code try_lock_for(std::chrono::nanoseconds d);
-    void async_lock(callback done);
+    // `way`: as each part says, or all of them shared, as readers of a shared_mutex want it.
+    enum class way : std::uint8_t { own, shared };
+    std::error_code lock(std::stop_token stop, way how = way::own);
+    std::error_code try_lock(way how = way::own);
+    std::error_code try_lock_for(std::chrono::nanoseconds d, way how = way::own);
+    void async_lock(callback done, way how = way::own);
     // The same, with `done` called on the loop's thread: for one that only wakes somebody, and owns
     // nothing that would have to end elsewhere. Of `how` the limit and only_if_free count.
     void async_lock_quick(callback done, lock_request how);
     void cancel();
-    std::error_code unlock();
+    // What the next waits show to operators, instead of what it was made with.
+    void describe(std::string info);
+    // Rewrites that of the lock held; waits for the answer, at most the request timeout.
+    std::error_code publish(std::string info);
+    // What is held the other way is not_held.
+    std::error_code unlock(way how = way::own);
     // Nothing is wanted any more; afterwards only the loop still knows it.
     void retire();
 
     [[nodiscard]] bool held() const;
     [[nodiscard]] std::chrono::nanoseconds valid_for() const;
-    [[nodiscard]] std::uint64_t token() const;
+    // Of the latest grant.
+    [[nodiscard]] std::uint64_t token(std::size_t part = 0) const;
     [[nodiscard]] std::stop_token lost() const;
     // Afterwards the one before is not called any more; waits for its call under way, at most 5 s
     // and never for itself.
@@ -58,8 +71,9 @@ private:
     // One wait, of a thread or of a callback.
     struct waiter {
         awaited answer;
-        callback done;          // instead of a thread
-        bool quick = false;     // done is
+        callback done;       // instead of a thread
+        bool quick = false;  // done is
+        way how = way::own;
         std::stop_source lost;  // of the grant it may get: made where running out of memory can
                                 // still be told
     };
@@ -68,7 +82,8 @@ private:
         std::shared_ptr<waiter> wait;
     };
 
-    begun begin(lock_request what, callback done, bool quick = false);
+    begun begin(lock_request what, way how, callback done, bool quick = false);
+    std::error_code unlock_any(std::optional<way> how);
     void start(const std::shared_ptr<waiter>& w, lock_request what);
     void answered(const std::shared_ptr<waiter>& w, std::error_code error, const grant& g);
     // Ends this wait, if it is still the one under way, and gives back what it may have got.
@@ -79,14 +94,16 @@ private:
 
     const std::shared_ptr<session_shell> session_;
     const std::vector<part> parts_;
-    const std::string info_;
+    const char* const kind_;
+    const bool bare_;
 
     std::unique_ptr<lock_claim> claim_;  // the loop's thread alone
 
-    mutable std::mutex mutex_;        // of what follows
+    mutable std::mutex mutex_;  // of what follows
+    std::string info_;
     std::shared_ptr<waiter> waiter_;  // while it waits
-    bool held_ = false;
-    std::uint64_t token_ = 0;
+    std::optional<way> held_;
+    std::vector<std::uint64_t> tokens_;
     std::error_code loss_;  // how the latest grant was lost, if it was
     std::optional<std::stop_source> lost_;
     mutable bool token_taken_ = false;  // of that source
