@@ -2,11 +2,13 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <boost/asio/buffer.hpp>
 #include <boost/asio/post.hpp>
 #include <cerrno>
 #include <cstdio>
@@ -30,6 +32,15 @@ int open_timer() {
     return fd;
 }
 
+int open_bell() {
+    const int fd = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (fd < 0) throw_errno("trinco: cannot create an eventfd");
+    return fd;
+}
+
+// A timer is set anew when that saves more than so much sleep.
+constexpr auto worth_setting = std::chrono::milliseconds(100);
+
 }  // namespace
 
 void run_guarded(unique_function<void()>& f) noexcept {
@@ -42,9 +53,16 @@ void run_guarded(unique_function<void()>& f) noexcept {
     }
 }
 
-event_loop::impl::impl() : timer(context, open_timer()) {}
+event_loop::impl::impl() : bell(context, open_bell()), timer(context, open_timer()) {}
 
+// Asio wakes its thread while it holds a mutex, at which a thread that wakes on another core stops
+// again at once. Hence the bell.
 void event_loop::impl::schedule_drain() {
+    if (!own_thread()) {
+        const std::uint64_t one = 1;
+        static_cast<void>(::write(bell.native_handle(), &one, sizeof one));
+        return;
+    }
     try {
         asio::post(context, [this] { drain(); });
     } catch (...) {
@@ -66,24 +84,38 @@ void event_loop::impl::post(function f) {
     if (wake) schedule_drain();
 }
 
+void event_loop::impl::wait_for_bell() {
+    bell.async_read_some(asio::buffer(&rung, sizeof rung),
+                         [this](const boost::system::error_code& error, std::size_t) {
+                             bell_waits = false;
+                             if (error) return;
+                             wait_for_bell();
+                             drain();
+                         });
+    bell_waits = true;
+}
+
 // One batch a turn: functions posted meanwhile come after whatever else is ready.
 void event_loop::impl::drain() {
     {
         const std::lock_guard hold(m);
         batch.swap(queue);
     }
+    in_turn = true;
     for (auto& f : batch) {
         if (!open.load(std::memory_order_relaxed)) break;
         auto running = std::move(f);
         run_guarded(running);
     }
     batch.clear();
+    in_turn = false;
+    bool again = false;
     {
         const std::lock_guard hold(m);
-        scheduled = !queue.empty();
-        if (!scheduled) return;
+        again = scheduled = !queue.empty();
     }
-    schedule_drain();
+    if (again) schedule_drain();
+    follow_timers();
 }
 
 void event_loop::impl::arm(boot_clock::time_point when) {
@@ -100,41 +132,46 @@ void event_loop::impl::arm(boot_clock::time_point when) {
     }
 }
 
+// The system's timer stands at the earliest of ours. Waking up for nothing costs more than setting
+// it anew; not so each time one of many that are close to each other is dropped.
+void event_loop::impl::follow_timers() {
+    if (in_turn || timers.empty()) return;
+    const auto next = timers.begin()->first.when;
+    if (next < armed || next - worth_setting > armed) arm(next);
+}
+
 void event_loop::impl::wait_for_timer() {
-    timer.async_wait(asio::posix::stream_descriptor::wait_read,
-                     [this](const boost::system::error_code& error) {
-                         if (error) return;
-                         std::uint64_t fired = 0;
-                         // Nothing to read is a timer that was set anew since it fired.
-                         const bool due = ::read(timer.native_handle(), &fired, sizeof fired) > 0;
-                         wait_for_timer();
-                         if (due) run_due();
-                     });
+    // One that was set anew since it fired has nothing to read.
+    timer.async_read_some(asio::buffer(&fired, sizeof fired),
+                          [this](const boost::system::error_code& error, std::size_t) {
+                              timer_waits = false;
+                              if (error) return;
+                              wait_for_timer();
+                              run_due();
+                          });
+    timer_waits = true;
 }
 
 void event_loop::impl::run_due() {
     const auto now = boot_clock::now();
     const auto first_new = next_order;
-    armed = boot_clock::time_point::min();  // set once below, not by each timer set meanwhile
+    armed = boot_clock::time_point::max();
+    in_turn = true;
     while (!timers.empty() && open.load(std::memory_order_relaxed)) {
         const key next = timers.begin()->first;
         if (next.when > now || next.order >= first_new) break;
         auto due = timers.extract(timers.begin());
         run_guarded(due.mapped());
     }
-    armed = boot_clock::time_point::max();
-    if (!timers.empty()) arm(timers.begin()->first.when);
+    in_turn = false;
+    follow_timers();
 }
 
 void event_loop::impl::drop(const key& k) {
     if (foreign()) return;
     // Destroyed after it has left the map: its destructor may set or end other timers.
     const auto dropped = timers.extract(k);
-    // Waking up for nothing costs more than setting the timer anew; not so each time one of many
-    // that are close to each other is dropped.
-    if (k.when != armed || timers.empty()) return;
-    const auto next = timers.begin()->first.when;
-    if (next > k.when + std::chrono::milliseconds(100)) arm(next);
+    follow_timers();
 }
 
 void event_loop::impl::drop_everything() {
@@ -150,13 +187,25 @@ void event_loop::impl::drop_everything() {
     while (!members.empty()) members.extract(members.begin()).value()->loop_ended();
 }
 
+// What an error of Asio's own has left undone: hearing the bell, seeing the timer, and what they
+// had told.
+void event_loop::impl::go_on() {
+    if (!bell_waits) wait_for_bell();
+    if (!timer_waits) wait_for_timer();
+    armed = boot_clock::time_point::max();
+    drain();  // and sets the timer
+}
+
 void event_loop::impl::run() noexcept {
+    bool failed = false;
     runner.store(std::this_thread::get_id(), std::memory_order_relaxed);
     ::pthread_setname_np(::pthread_self(), "trinco");
     while (open.load(std::memory_order_acquire)) {
         try {
+            if (std::exchange(failed, false)) go_on();
             context.run();
         } catch (const std::exception& e) {  // of Asio itself: no memory for a handler
+            failed = true;
             std::fprintf(stderr, "trinco: the event loop failed and goes on: %s\n", e.what());
         }
     }
@@ -167,6 +216,7 @@ void event_loop::impl::run() noexcept {
 }
 
 event_loop::event_loop() : impl_(std::make_shared<impl>()) {
+    impl_->wait_for_bell();
     impl_->wait_for_timer();
 }
 
@@ -255,7 +305,7 @@ op event_loop::at(deadline when, unique_function<void()> f) {
     // Not before now: a stream of timers for the past must not overtake those that are due.
     const impl::key k{std::max(when, now()), impl_->next_order++};
     impl_->timers.emplace(k, std::move(f));
-    if (k.when < impl_->armed) impl_->arm(k.when);
+    impl_->follow_timers();
     return op([alive = std::weak_ptr<impl>(impl_), k] {
         if (const auto s = alive.lock()) s->drop(k);
     });

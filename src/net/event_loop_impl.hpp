@@ -48,6 +48,7 @@ struct event_loop::impl {
     };
 
     using function = unique_function<void()>;
+    using descriptor = asio::posix::basic_stream_descriptor<asio::io_context::executor_type>;
 
     impl();
 
@@ -62,13 +63,19 @@ struct event_loop::impl {
     std::vector<function> queue;  // guarded by m, as is
     bool scheduled = false;       // whether a drain is on its way
     std::thread thread;           // guarded by m
+    descriptor bell;              // an eventfd, written by other threads when a drain is due
 
     // ---- the loop's thread --------------------------------------------------------------------
     asio::executor_work_guard<asio::io_context::executor_type> work{context.get_executor()};
-    asio::posix::stream_descriptor timer;
+    descriptor timer;
     std::map<key, function> timers;
     std::uint64_t next_order = 0;
     boot_clock::time_point armed = boot_clock::time_point::max();  // max: not armed
+    bool bell_waits = false;   // whether its next ring will be heard,
+    bool timer_waits = false;  // and the timer's end
+    bool in_turn = false;      // the timer is set when all functions of this turn have run
+    std::uint64_t rung = 0;    // what was read from the bell
+    std::uint64_t fired = 0;   // and from the timer
     std::vector<function> batch;
     std::set<loop_member*> members;
     std::vector<char> scratch;               // what a socket reads into while its completion runs
@@ -88,12 +95,15 @@ struct event_loop::impl {
     }
 
     void schedule_drain();
+    void wait_for_bell();
     void drain();
     void arm(boot_clock::time_point when);
+    void follow_timers();
     void wait_for_timer();
     void run_due();
     void drop(const key& k);
     void drop_everything();
+    void go_on();
     void run() noexcept;
 };
 

@@ -7,6 +7,7 @@
 #include "core/quoted.hpp"
 #include "store/driver.hpp"
 #include "store/local/local_breakers.hpp"
+#include "store/local/local_driver.hpp"
 #include "store/local/local_locks.hpp"
 #include "store/local/local_machine.hpp"
 #include "store/local/local_worker.hpp"
@@ -31,6 +32,8 @@ std::filesystem::path file_of(const store_url& url) {
 
 class local_driver final : public store_driver {
 public:
+    explicit local_driver(std::span<const std::string_view> ahead = {}) noexcept : ahead_(ahead) {}
+
     [[nodiscard]] std::span<const std::string_view> schemes() const noexcept override {
         static constexpr std::array<std::string_view, 1> all{"local"};
         return all;
@@ -39,15 +42,24 @@ public:
     [[nodiscard]] opened_stores open(const store_url& url, event_loop& on,
                                      std::string_view name_space,
                                      const breaker_identity& who) override {
-        auto worker = std::make_shared<local_worker>(local_settings_for(file_of(url)), url.shown);
+        auto worker =
+            std::make_shared<local_worker>(local_settings_for(file_of(url)), url.shown, ahead_);
         opened_stores all;
         all.breakers = std::make_unique<local_breakers>(on, worker, std::string(name_space), who);
         all.locks = std::make_unique<local_locks>(on, std::move(worker));
         return all;
     }
+
+private:
+    std::span<const std::string_view> ahead_;
 };
 
 }  // namespace
+
+driver local_for_locks() {
+    return driver(std::make_shared<local_driver>(statements_of_a_lock()));
+}
+
 }  // namespace trinco::detail
 
 namespace trinco::drivers {

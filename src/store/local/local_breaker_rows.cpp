@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t max_breakers = 100'000;
 constexpr int swept_per_exchange = 2;
 
-constexpr std::string_view find_row =
+constexpr const char* find_row =
     "SELECT id, touched, changed, flushed, expires, record FROM breakers "
     "WHERE space = ? AND name = ?";
 

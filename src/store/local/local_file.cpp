@@ -310,10 +310,11 @@ void local_file::set_up(const std::string& shown) {
     }
     db_->run("PRAGMA synchronous = NORMAL");
     // Mostly there is nothing to write. Who opens does so behind the gate: it stays as it is read.
-    if (!empty && enter_life(shown, false)) return;
+    const bool older = !empty && version < local_schema_version;
+    if (!empty && !older && enter_life(shown, false)) return;
     db_->run("PRAGMA synchronous = FULL; BEGIN IMMEDIATE");
     try {
-        if (empty) make_schema();
+        if (empty || older) make_schema(older);
         static_cast<void>(enter_life(shown, true));
         db_->run("COMMIT");
     } catch (...) {
@@ -323,8 +324,8 @@ void local_file::set_up(const std::string& shown) {
     db_->run("PRAGMA synchronous = NORMAL");
 }
 
-void local_file::make_schema() {
-    db_->run(local_schema);
+void local_file::make_schema(bool from_older) {
+    db_->run(from_older ? local_schema_update : local_schema);
     db_->run("PRAGMA application_id = " + std::to_string(local_schema_owner) +
              "; PRAGMA user_version = " + std::to_string(local_schema_version));
 }
@@ -375,7 +376,7 @@ void local_file::begin_life(bool first, std::uint64_t epoch) {
     if (first) db_->run("INSERT INTO machine(id, epoch) VALUES(1, 0)");
     statement change(*db_,
                      "UPDATE machine SET machine_id = ?, boot_id = ?, clock_offsets = ?, "
-                     "clock_offset = ?, began = ?, epoch = ?, lost = ?, granted = 0");
+                     "clock_offset = ?, began = ?, epoch = ?, lost = ?, granted = 0, sweep_at = 0");
     query(change, settings_.machine_id, settings_.boot_id, settings_.clock_offsets,
           std::int64_t{clock_offset_.count()}, std::int64_t{life_began_.count()}, epoch_,
           may_have_lost_ ? 1 : 0)

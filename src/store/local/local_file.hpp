@@ -94,7 +94,7 @@ private:
     class gate;
     void open(const std::string& shown);
     void set_up(const std::string& shown);
-    void make_schema();
+    void make_schema(bool from_older);
     [[nodiscard]] bool enter_life(const std::string& shown, bool may_write);
     void begin_life(bool first, std::uint64_t epoch);
     void make_live_file(const std::string& shown);

@@ -86,6 +86,34 @@ std::optional<record> local_queues::read(std::string_view key) {
     return record{q.text(0), static_cast<std::uint64_t>(q.number(1))};
 }
 
+// A page ends with its last key.
+records local_queues::scan(std::string_view prefix, std::string_view from, std::size_t rows) {
+    records out;
+    rows = std::min(rows, max_rows);
+    if (rows == 0) return out;
+    query q(in_.db().prepared("SELECT key, value, revision FROM keys WHERE key > ?1 AND "
+                              "substr(key, 1, length(?2)) = ?2 AND key >= ?2 AND (expires = 0 OR "
+                              "expires > ?3) ORDER BY key LIMIT ?4"),
+            from, prefix, now_, static_cast<std::int64_t>(rows) + 1);
+    while (q.next()) {
+        if (out.rows.size() == rows) {
+            out.next = out.rows.back().key;
+            break;
+        }
+        out.rows.push_back({{q.text(1), static_cast<std::uint64_t>(q.number(2))}, q.text(0)});
+    }
+    return out;
+}
+
+local_answer<std::vector<bool>> local_queues::turns(std::string_view lease, claim_id id) {
+    const auto c = find(lease, id);
+    if (!c) return {errc::lost, {}};
+    local_answer<std::vector<bool>> out;
+    query q(in_.db().prepared("SELECT turn FROM entries WHERE claim = ? ORDER BY part"), c->id);
+    while (q.next()) out.value.push_back(q.number(0) != 0);
+    return out;
+}
+
 // The columns: name, session, claim, row, label, info, kind, missing, token, since, ends, n,
 // granted, evicted, evictor, reason.
 entry local_queues::entry_from(query& row) const {
@@ -153,6 +181,11 @@ std::optional<std::pair<std::int64_t, entry>> local_queues::holder_of(std::strin
         return std::pair(q.number(3), entry_from(q));
     }
     return std::nullopt;
+}
+
+std::optional<std::int64_t> local_queues::end_of(std::int64_t session) {
+    query q(in_.db().prepared("SELECT ends FROM sessions WHERE id = ?"), session);
+    return q.next() ? std::optional(q.number(0)) : std::nullopt;
 }
 
 void local_queues::drop_ended() {

@@ -14,10 +14,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto reread_every = 1s;
+constexpr auto reread_far_back_every = 30s;
 // A little more than a third of the usual TTL: a renewal comes first (local_round::look_early).
-constexpr auto reread_far_back_every = 6s;
-// When the end of the process just ahead shows by itself.
-constexpr auto reread_when_told_every = 15s;
+constexpr auto look_at_byte_far_back_every = 6s;
 constexpr auto first_pause = 1ms;
 constexpr auto first_look_at_end = 5ms;
 
@@ -99,8 +98,38 @@ void local_lock_watch::expect_listener() {
 
 boot_clock::time_point local_lock_watch::next_look() {
     const std::lock_guard hold(m_);
-    if (!items_.empty() || expects_) return next_;
+    if (!items_.empty() || expects_) return std::min({next_, next_bytes_, next_ends_});
     return drop_due_ ? drop_after_ : boot_clock::time_point::max();
+}
+
+bool local_lock_watch::must_look(local_file& at, boot_clock::time_point by) {
+    const auto due = next_look();
+    if (due > by) return false;
+    if (next_ <= by || (next_bytes_ > by && next_ends_ > by)) return true;
+    return (next_bytes_ <= by && !all_live()) || (next_ends_ <= by && !all_go_on(at));
+}
+
+bool local_lock_watch::all_live() {
+    next_bytes_ = boot_clock::time_point::max();
+    for (auto& [session, one] : watched_) {
+        if (!one.by_byte) continue;
+        if (!lives_->is_alive(session)) return false;
+        look_at_byte_again(one);
+    }
+    return true;
+}
+
+bool local_lock_watch::all_go_on(local_file& at) {
+    next_ends_ = boot_clock::time_point::max();
+    now_ = at.now().count();
+    local_round none;
+    local_queues q(at, none, lives_, self_);
+    for (const auto session : std::set(ending_)) {
+        const auto ends = q.end_of(session);
+        if (!ends || *ends <= now_) return false;
+        expect_end(session, *ends);
+    }
+    return true;
 }
 
 void local_lock_watch::add_descriptors(std::vector<::pollfd>& to) {
@@ -110,7 +139,12 @@ void local_lock_watch::add_descriptors(std::vector<::pollfd>& to) {
 }
 
 std::shared_ptr<local_job> local_lock_watch::look(local_file& at, const local_round* after) {
-    if (after == nullptr) next_ = boot_clock::now() + reread_when_told_every;
+    if (after == nullptr) {
+        next_ = boot_clock::now() + reread_far_back_every;
+        next_bytes_ = next_ends_ = boot_clock::time_point::max();
+        ending_.clear();
+        for (auto& one : watched_) one.second.by_byte = one.second.holds = false;
+    }
     if (after != nullptr && after->granted_at_once) expect_listener();
     const auto all = items(after);
     // Once a second is enough, and this is on the way of every lock and unlock.
@@ -123,14 +157,15 @@ std::shared_ptr<local_job> local_lock_watch::look(local_file& at, const local_ro
     over_ = false;
     now_ = at.now().count();
     local_round none;
-    at.begin_reading();
+    const bool within = at.db().in_transaction();
+    if (!within) at.begin_reading();
     try {
         local_queues q(at, none, lives_, self_);
         for (const auto& one : all) look_at(q, *one);
         if (drops) q.drop_ended();
-        at.commit();
+        if (!within) at.commit();
     } catch (...) {
-        at.roll_back();
+        if (!within) at.roll_back();
         throw;
     }
     if (after != nullptr) {
@@ -163,7 +198,7 @@ void local_lock_watch::look_at(local_queues& q, item& one) {
 }
 
 void local_lock_watch::look_at_turn(local_queues& q, item& one, const local_queues::claim_row& c) {
-    look_again(c.ends, now_);
+    expect_end(c.session, c.ends);
     look_ahead(q.ahead_of(c.id));
     if (one.what != kind::turn_and_place) return;
     const auto at = q.place_of(c.id);
@@ -193,11 +228,14 @@ void local_lock_watch::look_ahead(const std::vector<local_queues::party>& partie
     for (const auto& p : parties) {
         if (p.has_turn) read_again_after(reread_every);
         over_ = over_ || p.ends <= now_;
-        look_again(p.ends, now_);
+        expect_end(p.session, p.ends);
         if (concerned_.insert(p.session).second) watch(p);
-        if (!is_told_of(p)) read_again_after(reread_far_back_every);
-        if (p.has_turn && !is_told_of(p)) read_again_after(next_pause(p));
-        if (p.same_pid_space && !is_told_of(p)) read_again_after(reread_every);
+        if (is_told_of(p)) continue;
+        if (p.same_pid_space) read_again_after(reread_every);
+        auto& one = watched_.at(p.session);
+        one.by_byte = true;
+        one.holds = one.holds || p.has_turn;
+        look_at_byte_again(one);
     }
 }
 
@@ -230,9 +268,13 @@ void local_lock_watch::watch(const local_queues::party& p) {
 }
 
 // When a process has just ended, what it leaves behind mostly ends with it.
-boot_clock::duration local_lock_watch::next_pause(const local_queues::party& p) {
-    auto& pause = watched_.at(p.session).pause;
-    return std::exchange(pause, std::min<boot_clock::duration>(2 * pause, look_at_byte_every));
+void local_lock_watch::look_at_byte_again(watched& one) {
+    boot_clock::duration pause = look_at_byte_far_back_every;
+    if (one.holds) {
+        pause = std::exchange(one.pause,
+                              std::min<boot_clock::duration>(2 * one.pause, look_at_byte_every));
+    }
+    next_bytes_ = std::min(next_bytes_, boot_clock::now() + pause);
 }
 
 void local_lock_watch::read_again_after(boot_clock::duration d) {
@@ -242,6 +284,12 @@ void local_lock_watch::read_again_after(boot_clock::duration d) {
 // Not before it is over: a moment too early would only be looked at again.
 void local_lock_watch::look_again(std::int64_t at, std::int64_t now) {
     read_again_after(std::chrono::microseconds(std::max<std::int64_t>(at - now, 0) + 1));
+}
+
+void local_lock_watch::expect_end(std::int64_t session, std::int64_t ends) {
+    ending_.insert(session);
+    const auto left = std::chrono::microseconds(std::max<std::int64_t>(ends - now_, 0) + 1);
+    next_ends_ = std::min(next_ends_, boot_clock::now() + left);
 }
 
 // `call` runs on the loop's thread, if the listener is still there then.

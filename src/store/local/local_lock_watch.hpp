@@ -6,10 +6,11 @@
 // of the entry just ahead (by a pidfd in the same PID namespace), has a timer at that session's
 // end, and reads again every second. Where no pidfd tells (another namespace, or a descendant keeps
 // the session alive) who stands behind a holder looks at the session's byte every 50 ms, and sooner
-// when the holder's process has just ended. Who stands further back reads every six seconds, or
-// every fifteen when a pidfd tells, and on the way of its renewals: there are many of those, and
-// before it is their turn somebody rings. Whoever finds a session dead or run out removes it, which
-// gives the turn on.
+// when the holder's process has just ended. Who stands further back reads every thirty seconds,
+// looks at the byte of the entry just ahead, where no pidfd tells, every six, and sees whether that
+// session was renewed before it would have run out; all on the way of its own renewals, because
+// there are many of those, and before it is their turn somebody rings. Whoever finds a session dead
+// or run out removes it, which gives the turn on.
 #pragma once
 
 #include <atomic>
@@ -59,6 +60,7 @@ public:
     [[nodiscard]] std::shared_ptr<local_job> look(local_file& at,
                                                   const local_round* after) override;
     [[nodiscard]] boot_clock::time_point next_look() override;
+    [[nodiscard]] bool must_look(local_file& at, boot_clock::time_point by) override;
     void add_descriptors(std::vector<::pollfd>& to) override;
 
 private:
@@ -75,7 +77,9 @@ private:
     static constexpr std::chrono::milliseconds look_at_byte_every{50};
     // A session whose end is waited for.
     struct watched {
-        owned_descriptor process;  // none: its byte is looked at again and again
+        owned_descriptor process;
+        bool by_byte = false;  // no process tells of it: its byte is looked at again and again
+        bool holds = false;    // what we wait for: all the more often
         boot_clock::duration pause = look_at_byte_every;
     };
     class reap_job;
@@ -85,10 +89,13 @@ private:
     void look_at_holder(local_queues& q, item& one);
     void look_ahead(const std::vector<local_queues::party>& parties);
     void read_again_after(boot_clock::duration d);
+    void look_at_byte_again(watched& one);
+    [[nodiscard]] bool all_live();
+    [[nodiscard]] bool all_go_on(local_file& at);
+    void expect_end(std::int64_t session, std::int64_t ends);
     void watch(const local_queues::party& p);
     [[nodiscard]] bool is_ours(const local_queues::party& p) const;
     [[nodiscard]] bool is_told_of(const local_queues::party& p) const;
-    [[nodiscard]] boot_clock::duration next_pause(const local_queues::party& p);
     void look_again(std::int64_t at, std::int64_t now);
     [[nodiscard]] std::vector<std::shared_ptr<item>> items(const local_round* after);
     void expect_listener();
@@ -108,7 +115,11 @@ private:
     bool expects_ = false;
 
     // The worker's thread.
-    boot_clock::time_point next_ = boot_clock::time_point::min();
+    boot_clock::time_point next_ = boot_clock::time_point::min();  // when the file is read
+    // When bytes are looked at, and ends of sessions: mostly they show that nothing has changed.
+    boot_clock::time_point next_bytes_ = boot_clock::time_point::max();
+    boot_clock::time_point next_ends_ = boot_clock::time_point::max();
+    std::set<std::int64_t> ending_;  // the sessions whose ends those are
     std::map<std::int64_t, watched> watched_;
     std::set<std::int64_t> concerned_;  // sessions that this look has met
     std::set<std::int64_t> dead_;

@@ -122,18 +122,18 @@ op local_locks::open(std::chrono::seconds ttl, std::string_view label, deadline 
 // hangs on its lease as soon as it is renewed: the renewal's transaction knows, and one of its own
 // would cost waiting processes most of what they cost.
 op local_locks::renew(std::string_view lease, deadline by, completion<std::chrono::seconds> done) {
+    using renewal = local_queues::renewal;
     auto told = [worker = worker_, account = account_, lease = std::string(lease),
-                 done = std::move(done)](std::error_code error, renewed r) mutable {
+                 done = std::move(done)](std::error_code error, renewal r) mutable {
         if (error == errc::unavailable && worker->is_replaced()) error = errc::lost;
         if (!error) account->emplace(fresh_account{std::move(lease), std::move(r.owned)});
         done(error, error ? std::chrono::seconds(0) : r.ttl);
         account->reset();
     };
-    return ask(kind::write, by, completion<renewed>(std::move(told)),
-               [lease = std::string(lease)](local_queues& q, renewed& answer) {
+    return ask(kind::write, by, completion<renewal>(std::move(told)),
+               [lease = std::string(lease)](local_queues& q, renewal& answer) {
                    auto r = q.renew(lease);
-                   answer.ttl = r.value;
-                   if (!r.error) answer.owned = q.owned(lease).value;
+                   answer = std::move(r.value);
                    return r.error;
                });
 }
@@ -196,6 +196,16 @@ op local_locks::verify(std::string_view lease, claim_id id, deadline by, complet
                });
 }
 
+op local_locks::turns(std::string_view lease, claim_id id, deadline by,
+                      completion<std::vector<bool>> done) {
+    return ask(kind::read, by, std::move(done),
+               [lease = std::string(lease), id](local_queues& q, std::vector<bool>& answer) {
+                   auto r = q.turns(lease, id);
+                   answer = std::move(r.value);
+                   return r.error;
+               });
+}
+
 op local_locks::publish(std::string_view lease, claim_id id, std::string_view info, deadline by,
                         completion<int> done) {
     return ask(kind::write, by, std::move(done),
@@ -229,6 +239,16 @@ op local_locks::read(std::string_view key, deadline by, completion<std::optional
     return ask(kind::read, by, std::move(done),
                [key = std::string(key)](local_queues& q, std::optional<record>& answer) {
                    answer = q.read(key);
+                   return std::error_code();
+               });
+}
+
+op local_locks::scan(std::string_view prefix, std::string_view from, std::size_t rows, deadline by,
+                     completion<records> done) {
+    return ask(kind::read, by, std::move(done),
+               [prefix = std::string(prefix), from = std::string(from), rows](local_queues& q,
+                                                                              records& answer) {
+                   answer = q.scan(prefix, from, rows);
                    return std::error_code();
                });
 }

@@ -43,6 +43,8 @@ public:
                              unique_function<void(std::error_code)> gone) override;
     [[nodiscard]] op verify(std::string_view lease, claim_id id, deadline by,
                             completion<grant> done) override;
+    [[nodiscard]] op turns(std::string_view lease, claim_id id, deadline by,
+                           completion<std::vector<bool>> done) override;
     [[nodiscard]] op publish(std::string_view lease, claim_id id, std::string_view info,
                              deadline by, completion<int> done) override;
     [[nodiscard]] op leave(std::string_view lease, claim_id id, deadline by,
@@ -52,6 +54,8 @@ public:
                            completion<std::uint64_t> done) override;
     [[nodiscard]] op read(std::string_view key, deadline by,
                           completion<std::optional<record>> done) override;
+    [[nodiscard]] op scan(std::string_view prefix, std::string_view from, std::size_t rows,
+                          deadline by, completion<records> done) override;
     [[nodiscard]] op list(std::string_view prefix, std::string_view from, std::size_t rows,
                           deadline by, completion<entries> done) override;
     [[nodiscard]] op evict(const entry& seen, bool now, std::string_view who, std::string_view why,
@@ -74,11 +78,6 @@ private:
     struct opened {
         lease made;
         std::optional<entered_ahead> first;
-    };
-    // What a renewal's transaction also read.
-    struct renewed {
-        std::chrono::seconds ttl{0};
-        std::vector<claim_id> owned;
     };
     // While the completion of that renewal runs.
     struct fresh_account {

@@ -51,11 +51,17 @@ public:
     [[nodiscard]] static const lock_traits& traits() noexcept;
 
     [[nodiscard]] local_answer<lease> open(std::chrono::seconds ttl, std::string_view label);
-    [[nodiscard]] local_answer<std::chrono::seconds> renew(std::string_view lease);
+    // What was renewed, and for how long.
+    struct renewal {
+        std::chrono::seconds ttl{0};
+        std::vector<claim_id> owned;
+    };
+    [[nodiscard]] local_answer<renewal> renew(std::string_view lease);
     void revoke(std::string_view lease);
     [[nodiscard]] local_answer<std::vector<claim_id>> owned(std::string_view lease);
     [[nodiscard]] local_answer<place> enter(const claim& what);
     [[nodiscard]] local_answer<grant> verify(std::string_view lease, claim_id id);
+    [[nodiscard]] local_answer<std::vector<bool>> turns(std::string_view lease, claim_id id);
     [[nodiscard]] std::error_code publish(std::string_view lease, claim_id id,
                                           std::string_view info);
     void leave(std::string_view lease, claim_id id);
@@ -66,6 +72,7 @@ public:
                                                     std::span<const change> changes,
                                                     std::chrono::seconds keep);
     [[nodiscard]] std::optional<record> read(std::string_view key);
+    [[nodiscard]] records scan(std::string_view prefix, std::string_view from, std::size_t rows);
     [[nodiscard]] local_answer<entries> list(std::string_view prefix, std::string_view from,
                                              std::size_t rows);
 
@@ -96,6 +103,8 @@ public:
     // The sessions whose end concerns a waiting claim: before each part that has no turn yet the
     // entry just ahead and, for a permit that is the first in line, those that hold.
     [[nodiscard]] std::vector<party> ahead_of(std::int64_t claim);
+    // When a session ends; nothing when it is not there.
+    [[nodiscard]] std::optional<std::int64_t> end_of(std::int64_t session);
     // Who holds a name, with the row's number; nothing when nobody does.
     [[nodiscard]] std::optional<std::pair<std::int64_t, entry>> holder_of(std::string_view name);
     // Gives up the descriptors of sessions that others have ended.
@@ -110,7 +119,9 @@ public:
 private:
     using names = std::set<std::string>;
 
-    void sweep();
+    void sweep();      // when it is time to
+    void sweep_all();  // whoever has run out goes
+    [[nodiscard]] bool read_renewal(std::int64_t session, renewal& to);
     void end_session(std::int64_t session);
     void delete_claim(std::int64_t claim, names& queues);
     void remove_session(std::int64_t session, names& queues);

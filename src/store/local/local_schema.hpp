@@ -1,7 +1,9 @@
-// The layout of the file, version 1. Times are microseconds of local_file::now().
+// The layout of the file, version 2. Times are microseconds of local_file::now().
 //
 //   machine   one row: who the machine is, its life, the clock of that life, and two counters:
-//             `granted` for tokens of this epoch, `changes` for notices
+//             `granted` for tokens of this epoch, `changes` for notices. No session ends before
+//             `sweep_at`: an index of the ends would have to be changed by every renewal, and those
+//             are what waiting processes cost
 //   peers     sockets of those who want to hear of changes of breakers
 //   sessions  leases of locks. `ends` is when one has run out; that its process is gone shows in
 //             <file>-live (local_lives.hpp)
@@ -19,7 +21,7 @@
 namespace trinco::detail {
 
 inline constexpr std::int64_t local_schema_owner = 0x54524e43;  // "TRNC"
-inline constexpr std::int64_t local_schema_version = 1;
+inline constexpr std::int64_t local_schema_version = 2;
 
 inline constexpr const char* local_schema = R"(
 CREATE TABLE machine(
@@ -28,11 +30,10 @@ CREATE TABLE machine(
   clock_offsets TEXT NOT NULL DEFAULT '', clock_offset INTEGER NOT NULL DEFAULT 0,
   began INTEGER NOT NULL DEFAULT 0, epoch INTEGER NOT NULL, lost INTEGER NOT NULL DEFAULT 0,
   granted INTEGER NOT NULL DEFAULT 0, changes INTEGER NOT NULL DEFAULT 0,
-  revision INTEGER NOT NULL DEFAULT 0);
+  revision INTEGER NOT NULL DEFAULT 0, sweep_at INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE sessions(
   id INTEGER PRIMARY KEY AUTOINCREMENT, label TEXT NOT NULL, ttl INTEGER NOT NULL,
   ends INTEGER NOT NULL, socket TEXT NOT NULL, pid INTEGER NOT NULL, pid_space TEXT NOT NULL);
-CREATE INDEX sessions_ends ON sessions(ends);
 CREATE TABLE claims(
   id INTEGER PRIMARY KEY AUTOINCREMENT, session INTEGER NOT NULL, claim INTEGER NOT NULL,
   info TEXT NOT NULL, since INTEGER NOT NULL, missing INTEGER NOT NULL,
@@ -56,6 +57,12 @@ CREATE TABLE breakers(
   changed INTEGER NOT NULL DEFAULT 0, flushed INTEGER NOT NULL DEFAULT 0,
   UNIQUE(space, name));
 CREATE INDEX breakers_touched ON breakers(touched);
+)";
+
+// From version 1.
+inline constexpr const char* local_schema_update = R"(
+DROP INDEX sessions_ends;
+ALTER TABLE machine ADD COLUMN sweep_at INTEGER NOT NULL DEFAULT 0;
 )";
 
 // What does not outlive the machine's life. Records do: those of breakers because their views win

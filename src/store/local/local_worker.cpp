@@ -10,20 +10,15 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cerrno>
-#include <condition_variable>
 #include <cstdio>
-#include <deque>
 #include <exception>
-#include <mutex>
 #include <new>
-#include <optional>
 #include <thread>
 #include <utility>
 
 #include "core/quoted.hpp"
-#include "store/local/local_mail.hpp"
+#include "store/local/local_worker_core.hpp"
 #include "trinco/store.hpp"
 
 namespace trinco::detail {
@@ -32,13 +27,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t jobs_of_a_transaction = 64;
-constexpr auto retry_after_trouble = 200ms;
 // Under so many calls that they never cease, watchers still get their turn.
 constexpr auto listen_every = 10ms;
 constexpr auto end_patience = 300ms;
-// A third of the usual TTL: a look that would wake a waiting process before its next renewal
-// follows this one, and costs little then.
-constexpr auto looked_at_early = 5s;
 // About what it takes to wake the loop's thread, its caller, and the loop's thread again.
 constexpr auto stay_awake = 100us;
 
@@ -89,66 +80,15 @@ std::error_code reason_of(const std::exception& e, bool committing) {
 
 }  // namespace
 
-struct local_worker::core {
-    core(local_settings settings, const std::string& shown)
-        : file(std::in_place, std::move(settings), shown),
-          event(open_event()),
-          mail(std::in_place, file->path().parent_path().string(), socket_name(file->path()),
-               file->rights()),
-          socket(mail->name()),
-          path(file->path().string()),
-          epoch(file->epoch()),
-          changes_at_open(file->changes_at_open()) {}
-
-    using jobs = std::vector<std::shared_ptr<local_job>>;
-
-    void run() noexcept;
-    // False at the end.
-    bool turn();
-    bool has_work(bool& writes);
-    jobs take(bool may_write);
-    std::error_code carry_out(const jobs& batch, local_round& after);
-    void apply(const jobs& batch, local_round& after, bool& committing);
-    void forget_gone();
-    void find_peers(local_round& after);
-    void ring(const local_round& after) noexcept;
-    void look(const local_round* after) noexcept;
-    [[nodiscard]] bool is_looked_at_soon();
-    void listen(bool may_wait);
-    void have_trouble() noexcept;
-    void say_goodbye() noexcept;
-    void poke() const noexcept;
-    bool work_comes_soon();
-    bool may_sleep();
-    [[nodiscard]] std::vector<std::shared_ptr<local_watcher>> watching();
-
-    // The worker's thread, after the constructor.
-    std::optional<local_file> file;
-    const owned_descriptor event;
-    std::optional<local_mail> mail;
-    const std::string socket;
-    const std::string path;
-    const std::uint64_t epoch;
-    const std::int64_t changes_at_open;
-    std::vector<std::string> gone;  // peers that do not answer any more
-    bool among_peers = false;
-    // Until then nothing is a reason to look: what was found could not be changed.
-    boot_clock::time_point trouble_until = boot_clock::time_point::min();
-    boot_clock::time_point listened = boot_clock::time_point::min();
-    boot_clock::time_point idle_since = boot_clock::time_point::min();
-    bool came_soon = false;  // the last job, after this thread had run out of jobs
-    bool complained = false;
-    std::atomic<bool> replaced = false;
-
-    std::mutex m;
-    std::condition_variable over;
-    std::deque<std::shared_ptr<local_job>> queue;
-    std::atomic<bool> asked = false;  // since the queue was looked at
-    bool asleep = false;              // the thread; must be woken
-    std::vector<std::weak_ptr<local_watcher>> watchers;
-    bool ending = false;
-    bool ended = false;
-};
+local_worker::core::core(local_settings settings, const std::string& shown,
+                         std::span<const std::string_view> statements)
+    : file(std::in_place, std::move(settings), shown),
+      event(open_event()),
+      socket(socket_name(file->path())),
+      path(file->path().string()),
+      ahead(statements),
+      epoch(file->epoch()),
+      changes_at_open(file->changes_at_open()) {}
 
 void local_worker::core::poke() const noexcept {
     const std::uint64_t one = 1;
@@ -172,17 +112,6 @@ bool local_worker::core::may_sleep() {
     const std::lock_guard hold(m);
     asleep = queue.empty() && !ending;
     return asleep;
-}
-
-std::vector<std::shared_ptr<local_watcher>> local_worker::core::watching() {
-    const std::lock_guard hold(m);
-    std::vector<std::shared_ptr<local_watcher>> all;
-    std::erase_if(watchers, [&](const auto& w) {
-        auto one = w.lock();
-        if (one) all.push_back(std::move(one));
-        return w.expired();
-    });
-    return all;
 }
 
 bool local_worker::core::has_work(bool& writes) {
@@ -213,6 +142,7 @@ bool local_worker::core::turn() {
             const std::lock_guard hold(m);
             if (ending) return false;
         }
+        if (prepare_one()) return true;
         if (work_comes_soon()) return true;
         file->db().checkpoint_if_long(true);
         listen(may_sleep());
@@ -237,14 +167,55 @@ bool local_worker::core::turn() {
         return true;
     }
     if (after.look || after.ring_peers) look(&after);
-    if (after.look_early && is_looked_at_soon()) look(nullptr);
+    if (after.look_early && must_look(boot_clock::now() + looked_at_early)) look(nullptr);
     file->db().checkpoint_if_long(false);
     idle_since = boot_clock::now();
     return true;
 }
 
+void local_worker::core::make_mail() {
+    const auto tell = [this] {
+        const std::lock_guard hold(m);
+        is_made = true;
+        made.notify_all();
+    };
+    try {
+        mail.emplace(file->path().parent_path().string(), socket, file->rights());
+    } catch (...) {
+        tell();
+        throw;
+    }
+    tell();
+}
+
+// False: there is none, and nobody who will ask for anything.
+bool local_worker::core::wait_for_mail() noexcept {
+    const auto is_over = [this] {
+        const std::lock_guard hold(m);
+        return is_made;
+    };
+    while (!is_over() && prepare_one()) {
+    }
+    std::unique_lock hold(m);
+    made.wait(hold, [this] { return is_made; });
+    return mail.has_value();
+}
+
+// False: there is none left.
+bool local_worker::core::prepare_one() noexcept {
+    if (ahead.empty()) return false;
+    try {
+        file->db().prepare_ahead(ahead.front());
+        ahead = ahead.subspan(1);
+    } catch (const std::exception&) {
+        ahead = {};  // what is wrong shows where it is needed
+    }
+    return true;
+}
+
 void local_worker::core::run() noexcept {
     ::pthread_setname_np(::pthread_self(), "trinco-local");
+    if (!wait_for_mail()) return;
     // Now and then: one in sixteen, by its random name.
     if (socket.ends_with('0')) gone = mail->remove_dead(socket_beginning(path));
     for (bool go_on = true; go_on;) {
@@ -292,6 +263,7 @@ void local_worker::core::apply(const jobs& batch, local_round& after, bool& comm
         file->begin_reading();
     }
     for (const auto& job : batch) job->run(*file, after);
+    look_early(batch, after);
     if (after.ring_peers) find_peers(after);
     among_peers = among_peers || after.joins_peers;
     committing = true;
@@ -322,63 +294,6 @@ void local_worker::core::ring(const local_round& after) noexcept {
     }
 }
 
-void local_worker::core::look(const local_round* after) noexcept {
-    for (const auto& w : watching()) {
-        try {
-            if (auto job = w->look(*file, after)) {
-                const std::lock_guard hold(m);
-                queue.push_front(std::move(job));
-            }
-        } catch (const std::exception&) {
-            // Trouble with the file shows in the answers to calls; here it is tried again.
-            have_trouble();
-        }
-    }
-}
-
-bool local_worker::core::is_looked_at_soon() {
-    const auto soon = boot_clock::now() + looked_at_early;
-    const auto all = watching();
-    return std::any_of(all.begin(), all.end(),
-                       [&](const auto& w) { return w->next_look() <= soon; });
-}
-
-// Calls that fail go on being carried out meanwhile, and do not put it off.
-void local_worker::core::have_trouble() noexcept {
-    const auto now = boot_clock::now();
-    if (trouble_until <= now) trouble_until = now + retry_after_trouble;
-}
-
-void local_worker::core::listen(bool may_wait) {
-    const auto now = boot_clock::now();
-    const bool in_trouble = now < trouble_until;
-    listened = now;
-    std::vector<::pollfd> fds{{event.get(), POLLIN, 0}};
-    auto next = boot_clock::time_point::max();
-    if (!in_trouble) fds.push_back({mail->descriptor(), POLLIN, 0});
-    for (const auto& w : watching()) {
-        next = std::min(next, w->next_look());
-        if (!in_trouble) w->add_descriptors(fds);
-    }
-    if (in_trouble) next = trouble_until;
-    const bool for_ever = may_wait && next == boot_clock::time_point::max();
-    ::timespec left{};
-    if (may_wait && !for_ever) {
-        const auto d = std::max(next - now, boot_clock::duration(0));
-        left.tv_sec = std::chrono::duration_cast<std::chrono::seconds>(d).count();
-        left.tv_nsec = (d % 1s).count();
-    }
-    ::ppoll(fds.data(), fds.size(), for_ever ? nullptr : &left, nullptr);
-    if (fds.front().revents != 0) {
-        std::uint64_t poked = 0;
-        static_cast<void>(::read(event.get(), &poked, sizeof poked));
-    }
-    const bool ready =
-        std::any_of(fds.begin() + 1, fds.end(), [](const ::pollfd& p) { return p.revents != 0; });
-    if (ready) mail->take_all();
-    if (ready || boot_clock::now() >= next) look(nullptr);
-}
-
 void local_worker::core::say_goodbye() noexcept {
     // Only a row that says nothing: whoever rings at it removes it.
     if (among_peers) {
@@ -395,8 +310,9 @@ void local_worker::core::say_goodbye() noexcept {
     file.reset();
 }
 
-local_worker::local_worker(local_settings settings, const std::string& shown) try
-    : core_(std::make_shared<core>(std::move(settings), shown)) {
+local_worker::local_worker(local_settings settings, const std::string& shown,
+                           std::span<const std::string_view> ahead) try
+    : core_(std::make_shared<core>(std::move(settings), shown, ahead)) {
     // The signals of the program are for the program's threads.
     ::sigset_t all{};
     ::sigset_t before{};
@@ -410,6 +326,7 @@ local_worker::local_worker(local_settings settings, const std::string& shown) tr
     }
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
     if (error) throw std::system_error(error, "no thread can be started");
+    core_->make_mail();
 } catch (const open_error&) {
     throw;
 } catch (const std::system_error& e) {

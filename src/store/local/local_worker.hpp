@@ -20,7 +20,9 @@
 #include <chrono>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -89,19 +91,28 @@ public:
     virtual ~local_watcher() = default;
     // Answers what is to be done in a transaction, or nothing. May throw sqlite_error; then it is
     // asked again a moment later. `after`: the transaction of this process that is the only reason
-    // to look; null: there may be any.
+    // to look; null: there may be any. A transaction may be open: one that changed nothing but the
+    // time of a lease.
     [[nodiscard]] virtual std::shared_ptr<local_job> look(local_file& at,
                                                           const local_round* after) = 0;
     // When to look at the latest.
     [[nodiscard]] virtual boot_clock::time_point next_look() = 0;
+    // Whether to look, when there is no reason but what is due by then. A watcher that finds out in
+    // a simpler way that nothing has changed puts next_look() off and says no. May throw, as look.
+    [[nodiscard]] virtual bool must_look(local_file&, boot_clock::time_point by) {
+        return next_look() <= by;
+    }
     // Descriptors whose readiness is a reason to look.
     virtual void add_descriptors(std::vector<::pollfd>&) {}
 };
 
 class local_worker {
 public:
-    // Opens the file, on the caller's thread, and starts. Throws open_error.
-    local_worker(local_settings settings, const std::string& shown);
+    // Opens the file, on the caller's thread, and starts. Throws open_error. `ahead`: statements
+    // (literals) that the thread prepares when it has nothing else to do, beginning while the
+    // caller's thread still opens the rest.
+    local_worker(local_settings settings, const std::string& shown,
+                 std::span<const std::string_view> ahead = {});
     // Asks the thread to end after what is queued, and waits a moment for it.
     ~local_worker();
     local_worker(const local_worker&) = delete;

@@ -80,6 +80,7 @@ sqlite_database::sqlite_database(const std::string& file) {
 }
 
 sqlite_database::~sqlite_database() {
+    ahead_.clear();
     prepared_.clear();
     sqlite3_close_v2(handle_);
 }
@@ -111,10 +112,18 @@ void sqlite_database::checkpoint_if_long(bool idle) {
     sqlite3_wal_checkpoint_v2(handle_, nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
 }
 
-statement& sqlite_database::prepared(std::string_view sql) {
+statement& sqlite_database::prepared(const char* sql) {
     auto& known = prepared_[sql];
+    if (!known) {
+        if (auto ready = ahead_.extract(sql)) known = std::move(ready.mapped());
+    }
     if (!known) known = std::make_unique<statement>(*this, sql);
     return *known;
+}
+
+void sqlite_database::prepare_ahead(std::string_view sql) {
+    auto& ready = ahead_[sql];
+    if (!ready) ready = std::make_unique<statement>(*this, sql);
 }
 
 bool sqlite_database::in_transaction() const noexcept {

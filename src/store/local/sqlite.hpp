@@ -6,12 +6,12 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <unordered_map>
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -47,9 +47,14 @@ public:
     // One or more statements without parameters and without rows.
     void run(const std::string& sql);
     [[nodiscard]] std::int64_t number(const std::string& sql);
-    // The statement, prepared at its first use. The text must live as long as the database (a
-    // literal), and one query at a time may use it.
-    [[nodiscard]] statement& prepared(std::string_view sql);
+    // The statement, prepared at its first use. Known by its address: the text must be a literal.
+    // One query at a time may use it.
+    [[nodiscard]] statement& prepared(const char* sql);
+    // Prepares a literal for prepared(), which takes the one of the same text when it is asked
+    // first: in time that nobody waits for.
+    void prepare_ahead(std::string_view sql);
+    // How many of those nobody has asked for.
+    [[nodiscard]] std::size_t left_ahead() const noexcept { return ahead_.size(); }
     // Whether a transaction is open: an error may have ended it.
     [[nodiscard]] bool in_transaction() const noexcept;
     // Whether this user may only read the file. SQLite opens it all the same, and begins what was
@@ -74,7 +79,8 @@ private:
     sqlite3* handle_ = nullptr;
     int log_pages_ = 0;        // at the last commit
     int checkpoint_from_ = 0;  // at so many
-    std::map<std::string_view, std::unique_ptr<statement>> prepared_;
+    std::unordered_map<const char*, std::unique_ptr<statement>> prepared_;
+    std::unordered_map<std::string_view, std::unique_ptr<statement>> ahead_;
 };
 
 // A prepared statement. Parameters are numbered from 1, columns from 0.

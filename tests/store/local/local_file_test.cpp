@@ -10,6 +10,7 @@
 #include <fstream>
 #include <string>
 
+#include "store/local/local_schema.hpp"
 #include "tests/store/local/scratch_folder.hpp"
 #include "trinco/store.hpp"
 
@@ -52,7 +53,19 @@ TEST_F(LocalFile, IsMadeAndOpenedAgain) {
     EXPECT_EQ(one.epoch(), 1U);
     EXPECT_EQ(two.epoch(), 1U);
     EXPECT_FALSE(two.since_loss().has_value());
-    EXPECT_EQ(two.db().number("PRAGMA user_version"), 1);
+    EXPECT_EQ(two.db().number("PRAGMA user_version"), local_schema_version);
+}
+
+TEST_F(LocalFile, OneOfAnOlderLayoutIsBroughtUpToDateAndKeepsWhatItHas) {
+    make();
+    change(
+        "ALTER TABLE machine DROP COLUMN sweep_at; CREATE INDEX sessions_ends ON sessions(ends); "
+        "UPDATE machine SET granted = 7; PRAGMA user_version = 1");
+    local_file opened(settings_, "local:x");
+    EXPECT_EQ(opened.db().number("PRAGMA user_version"), local_schema_version);
+    EXPECT_EQ(opened.db().number("SELECT granted FROM machine WHERE sweep_at = 0"), 7);
+    EXPECT_EQ(opened.epoch(), 1U);
+    make();
 }
 
 TEST_F(LocalFile, WhatIsNotADatabaseIsNamedAndLeftAlone) {
@@ -95,7 +108,7 @@ TEST_F(LocalFile, ADatabaseOfAnotherProgramIsLeftAlone) {
 
 TEST_F(LocalFile, ANewerLayoutIsRefused) {
     make();
-    change("PRAGMA user_version = 2");
+    change("PRAGMA user_version = " + std::to_string(local_schema_version + 1));
     EXPECT_TRUE(says(refusal(errc::not_supported), "newer version"));
 }
 

@@ -162,6 +162,29 @@ TEST_F(LocalWatch, WhoWaitsIsToldThoughItsProcessNeverStopsCalling) {
     EXPECT_LT(boot_clock::now() - killed, 500ms);
 }
 
+TEST_F(LocalWatch, WhoRunsOutIsRemovedByWhoStandsBehindAndNotSooner) {
+    child_process held(TRINCO_LOCAL_CHILD, holder());
+    ASSERT_TRUE(held.line(20s).has_value());
+    lock_client middle(settings_);
+    const auto theirs = middle.open(2s);
+    const auto opened = boot_clock::now();
+    ASSERT_FALSE(middle.enter(theirs, 1, "n"));
+    lock_client last(settings_);
+    const auto on = last.open();
+    ASSERT_FALSE(last.enter(on, 1, "n"));
+    const op waiting = last.store().await(on, {1}, nullptr, [](std::error_code, const grant&) {});
+    last.on().run_for(1s);
+    ASSERT_FALSE(middle.renew(theirs));
+    const auto renewed = boot_clock::now();
+    sqlite_database db(file());
+    const auto is_there = [&] { return db.number("SELECT count(*) FROM claims") == 3; };
+    last.on().run_for(1'500ms);
+    EXPECT_TRUE(is_there() || boot_clock::now() > renewed + 2s);
+    EXPECT_GT(boot_clock::now(), opened + 2s);
+    while (is_there() && boot_clock::now() < renewed + 10s) last.on().run_for(20ms);
+    EXPECT_LT(boot_clock::now() - renewed, 4s);
+}
+
 TEST_F(LocalWatch, WhoComesToStandBehindAHolderOfAnotherPidNamespaceLooksAfterItAtOnce) {
     lock_client first(settings_);
     const auto ours = first.open();

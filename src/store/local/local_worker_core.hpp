@@ -1,0 +1,92 @@
+// The inside of local_worker, for its own files alone: what its thread does and keeps.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "store/local/local_mail.hpp"
+#include "store/local/local_worker.hpp"
+
+namespace trinco::detail {
+
+struct local_worker::core {
+    core(local_settings settings, const std::string& shown,
+         std::span<const std::string_view> statements);
+
+    static constexpr auto retry_after_trouble = std::chrono::milliseconds(200);
+    // A third of the usual TTL: a look that would wake a waiting process before its next renewal
+    // is part of this one, and costs little then.
+    static constexpr auto looked_at_early = std::chrono::seconds(5);
+
+    using jobs = std::vector<std::shared_ptr<local_job>>;
+
+    // The rest of the constructor, while the thread runs already.
+    void make_mail();
+    void run() noexcept;
+    [[nodiscard]] bool wait_for_mail() noexcept;
+    bool prepare_one() noexcept;
+    // False at the end.
+    bool turn();
+    bool has_work(bool& writes);
+    jobs take(bool may_write);
+    std::error_code carry_out(const jobs& batch, local_round& after);
+    void apply(const jobs& batch, local_round& after, bool& committing);
+    void forget_gone();
+    void find_peers(local_round& after);
+    void ring(const local_round& after) noexcept;
+    // Of local_worker_looks.cpp.
+    void look(const local_round* after) noexcept;
+    void look_early(const jobs& batch, local_round& after);
+    [[nodiscard]] bool must_look(boot_clock::time_point by) noexcept;
+    void listen(bool may_wait);
+    void have_trouble() noexcept;
+    [[nodiscard]] std::vector<std::shared_ptr<local_watcher>> watching();
+
+    void say_goodbye() noexcept;
+    void poke() const noexcept;
+    bool work_comes_soon();
+    bool may_sleep();
+
+    // The worker's thread, after the constructor.
+    std::optional<local_file> file;
+    const owned_descriptor event;
+    std::optional<local_mail> mail;
+    const std::string socket;
+    const std::string path;
+    std::span<const std::string_view> ahead;
+    const std::uint64_t epoch;
+    const std::int64_t changes_at_open;
+    std::vector<std::string> gone;  // peers that do not answer any more
+    bool among_peers = false;
+    // Until then nothing is a reason to look: what was found could not be changed.
+    boot_clock::time_point trouble_until = boot_clock::time_point::min();
+    boot_clock::time_point listened = boot_clock::time_point::min();
+    boot_clock::time_point idle_since = boot_clock::time_point::min();
+    bool came_soon = false;  // the last job, after this thread had run out of jobs
+    bool complained = false;
+    std::atomic<bool> replaced = false;
+
+    std::mutex m;
+    std::condition_variable made;
+    bool is_made = false;  // the mail, if there could be one
+    std::condition_variable over;
+    std::deque<std::shared_ptr<local_job>> queue;
+    std::atomic<bool> asked = false;  // since the queue was looked at
+    bool asleep = false;              // the thread; must be woken
+    std::vector<std::weak_ptr<local_watcher>> watchers;
+    bool ending = false;
+    bool ended = false;
+};
+
+}  // namespace trinco::detail
