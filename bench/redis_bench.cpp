@@ -32,6 +32,7 @@ using clock_type = std::chrono::steady_clock;
 
 constexpr double most_of_strict = 1.15;
 constexpr double least_of_cached = 1'000;
+constexpr auto store_timeout = 1s;  // of both: a later deadline costs another timer
 constexpr int turns = 60;
 constexpr int calls_a_turn = 200;
 
@@ -76,7 +77,7 @@ public:
         auto answer = said.get_future();
         on_.post([&, command = std::move(command)]() mutable {
             waiting_ = link_->request(
-                std::move(command), on_.now() + 5s,
+                std::move(command), on_.now() + store_timeout,
                 [&](std::error_code, resp_reply reply) { said.set_value(std::move(reply)); });
         });
         return answer.get();
@@ -125,7 +126,7 @@ void strict_calls(const trinco::store& where, trinco::breaker_registry& breakers
                   bare_connection& bare) {
     trinco::breaker_options options;
     options.consistency = trinco::consistency::strict;
-    options.store_timeout = 1s;
+    options.store_timeout = store_timeout;
     breakers.configure("strict", options);
     auto& b = breakers.get("strict");
     for (int n = 0; n < 200; ++n) {

@@ -39,7 +39,9 @@
 //   open that costs no round trip; a probe of the fleet's costs one, for which one caller of a
 //   process waits at most store_timeout, while others are refused at once. With consistency::strict
 //   every call waits for one read of the store. When the store does not answer, this process
-//   decides alone, starting from the fleet's last state (event store_lost).
+//   decides alone, starting from the fleet's last state (event store_lost). When it answers again
+//   the fleet's state holds (store_back), but an opening from which this process has recovered
+//   meanwhile does not come back: its calls go on, and are the fleet's probes.
 //
 // Outcomes
 //   success, failure or ignored, see permit.hpp; what returned values and exceptions mean is a

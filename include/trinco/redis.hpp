@@ -48,10 +48,14 @@
 //     +hget +hgetall +hmget +hset +hdel +zadd +zrem +zcard +zcount
 //     +zrange +zrangebylex +zrangebyscore +zrevrangebyscore
 //
+//              Redis 6.0 knows no rights to channels: there, leave resetchannels and &... out.
 //              +info lets it notice that the server was restarted, +client|setname makes it show as
 //              "trinco" in CLIENT LIST; both may be missing. By Sentinels it also needs +role, in a
 //              cluster +cluster|slots and +asking. Without the right to the channel changes are
-//              asked for every 100 ms, which costs commands.
+//              asked for every 100 ms, which costs commands. A user of the Sentinels needs
+//              +sentinel|get-master-addr-by-name, +subscribe and the channel +switch-master; with
+//              +sentinel|master a primary that was restarted is followed only when none of them is
+//              replacing it.
 //
 // When the server cannot serve, each process goes on alone after degraded_after (1 s), with what it
 // knew of the fleet, and returns by itself. breaker_registry::report() counts the errors:

@@ -59,8 +59,9 @@ struct store_report {
     std::uint64_t settlements = 0;     // of probes, repetitions included
 
     store_errors errors;
-    // Why the store does not serve as it should, as of the last answer or its absence; one
-    // sentence without secrets. Empty: nothing is wrong, or nobody knows what.
+    // Why the store does not serve as it should, or refuses one of the breakers, as of the last
+    // answer or its absence; one sentence without secrets. Where the store says nothing at all it
+    // is that. Empty: nothing is wrong, or the breakers rest and nobody has asked.
     std::string trouble;
     std::uint64_t gaps = 0;         // notices were missed, and everything was asked for
     std::uint64_t new_servers = 0;  // another server answered, or another life of it

@@ -170,6 +170,10 @@ private:
     [[nodiscard]] answer decide_call(nanoseconds now);
     [[nodiscard]] answer ask_local(nanoseconds now);
     [[nodiscard]] answer ask_fleet(nanoseconds now);
+    // The call's way when it could not be a probe of the fleet's; `why` and `retry` of a refusal.
+    [[nodiscard]] permit without_probe(refusal_reason why, milliseconds retry,
+                                       nanoseconds now) noexcept;
+    [[nodiscard]] permit counted_call() noexcept;
     void settle_counted(std::uint64_t generation, counter what, bool was_overdue, nanoseconds now);
     void settle_older(std::uint64_t generation, counter what, nanoseconds now);
     void settle_local_probe(std::uint64_t era, std::uint64_t token, counter what, nanoseconds now);
@@ -217,6 +221,13 @@ private:
 
     // engine_fleet.cpp, under the lock: what the fleet says, and what it is told
     void obey_fleet(nanoseconds now);
+    // Whether the fleet's opening is over for this instance: it inherited it when the store was
+    // lost and has recovered from it alone, and the fleet has not opened again since.
+    [[nodiscard]] bool outlives(const view& fleet) const noexcept;
+    [[nodiscard]] bool fleet_rules() const noexcept {
+        return fleet_known_ && fleet_.fleet.state != breaker_state::closed &&
+               !outlives(fleet_.fleet);
+    }
     void use_rules(const policy& rules, nanoseconds now);
     void use_window(const policy& rules);
     void keep_for_fleet(const time_window::harvested& h, bool same_era, nanoseconds now);
@@ -292,6 +303,13 @@ private:
     bool fleet_known_ = false;  // seen, and the store answers: the fleet decides
     bool degraded_ = false;
     std::string lost_why_;
+    // The fleet's opening that was in force when the store was lost, by the era of its view and
+    // the level of its backoff; era 0: none was.
+    struct {
+        era_t era = 0;
+        std::uint8_t level = 0;
+        bool met_again = false;  // when the store was back
+    } inherited_;
     terms fleet_;                 // as last adopted
     nanoseconds fleet_until_{0};  // open: probes are due; closed: end of the ramp
     nanoseconds fleet_over_until_{0};

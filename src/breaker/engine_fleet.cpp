@@ -6,6 +6,7 @@
 
 #include "breaker/engine.hpp"
 #include "breaker/fleet_link.hpp"
+#include "core/mutant.hpp"
 
 namespace trinco::detail {
 
@@ -75,8 +76,13 @@ void engine::obey_fleet(nanoseconds now) {
     const bool was_reset = new_era && fleet.over == override_kind::none && !fleet.reason.empty() &&
                            fleet.reason != recovered_reason;
     if (fleet.state == breaker_state::closed && was_reset) local_.forget_own_opening();
+    const bool outlived = outlives(fleet);
+    // It had outlived the opening, but the fleet has closed without it.
+    if (inherited_.era != 0 && !outlived && fleet_.set_aside) local_.suspend(now);
+    if (!outlived) inherited_ = {};
+    if (outlived && fleet.era == inherited_.era) inherited_.met_again = true;
     if (fleet.state != breaker_state::closed) {
-        local_.suspend(now);
+        if (!outlived) local_.suspend(now);
     } else if (const auto change = local_.resume(fleet_.set_aside, now, share_)) {
         apply(change);
     } else if (new_era && obeyed_state_ == breaker_state::closed && !fleet_.set_aside) {
@@ -84,13 +90,32 @@ void engine::obey_fleet(nanoseconds now) {
     }
     // Of the transition that callers meet: the fleet's, also one from before this process came, or
     // one that an override had covered.
-    const bool fleets = fleet.state != breaker_state::closed ||
+    const bool fleets = (fleet.state != breaker_state::closed && !outlived) ||
                         (other_era && local_.state() == breaker_state::closed);
     if (fleets && !fleet.reason.empty() && fleet.over == override_kind::none) {
         reason_ = fleet.reason;
     }
     obeyed_state_ = fleet.state;
     fleet_seen_ = fleet_known_ = true;
+}
+
+// Half-open is the fleet's way out of the opening that was inherited when the level is still that
+// of then (opening again from half-open raises it) and no other opening can have come between: it
+// was still there when the store came back, or lasts until about then.
+bool engine::outlives(const view& fleet) const noexcept {
+    if (TRINCO_MUTANT("engine_outlives_nothing")) return false;
+    if (inherited_.era == 0 || fleet.state == breaker_state::closed || fleet_.set_aside ||
+        local_.suspended() || local_.state() != breaker_state::closed) {
+        return false;
+    }
+    if (fleet.era == inherited_.era) return true;
+    const auto& rules = local_.rules().shared;
+    const std::chrono::microseconds longest =
+        open_duration(rules, inherited_.level, 1) + rules.probe_timeout;
+    const bool follows_it =
+        inherited_.met_again || fleet.era - inherited_.era <= static_cast<era_t>(longest.count());
+    return follows_it && fleet.state == breaker_state::half_open &&
+           fleet.backoff_level == inherited_.level;
 }
 
 void engine::store_lost(std::uint32_t live, std::string_view why) {
@@ -105,7 +130,15 @@ void engine::store_lost(std::uint32_t live, std::string_view why) {
         auto last = fleet_.fleet;
         last.remaining =
             std::chrono::ceil<milliseconds>(std::max(nanoseconds(0), fleet_until_ - now));
-        if (fleet_seen_) apply(local_.inherit(last, live, now, share_));
+        // Lost again before the fleet could recover: what this instance outlived stays behind it.
+        if (fleet_seen_ && !outlives(last)) {
+            inherited_ = {};
+            if (last.state != breaker_state::closed) {
+                inherited_ = {.era = last.era, .level = last.backoff_level};
+            }
+            apply(local_.inherit(last, live, now, share_));
+        }
+        inherited_.met_again = false;
         say(event_kind::store_lost, said_state_, now);
         refresh(now);
     }

@@ -30,17 +30,14 @@ engine::answer engine::decide_call(nanoseconds now) {
             }
             [[fallthrough]];
         }
-        case decision::admit: {
-            const auto stamp = generation() << mode_bits;
-            a.given = measuring_ ? admitted_at(stamp, clock_.precise()) : admitted(stamp);
-            return a;
-        }
+        case decision::admit: a.given = counted_call(); return a;
         case decision::admit_uncounted:
             ++would_have_rejected_;
             a.given = admitted_apart(uncounted);
             return a;
         case decision::ask_local: return ask_local(now);
-        case decision::ask_fleet: return ask_fleet(now);
+        case decision::ask_fleet:
+        case decision::offer_probe: return ask_fleet(now);
         case decision::refuse_local:
             a.given =
                 refused(refused_by::local_breaker, refusal_reason::open, retry_after(d, now), now);
@@ -82,17 +79,25 @@ engine::answer engine::ask_fleet(nanoseconds now) {
         a.ask_fleet = true;
         return a;
     }
+    a.given = now < fleet_refused_until_
+                  ? without_probe(refusal_reason::no_probe_left,
+                                  std::chrono::ceil<milliseconds>(fleet_refused_until_ - now), now)
+                  : without_probe(refusal_reason::probe_pending, options_.store_timeout, now);
+    return a;
+}
+
+permit engine::without_probe(refusal_reason why, milliseconds retry, nanoseconds now) noexcept {
+    if (decide_now(now) == decision::offer_probe) return counted_call();
     if (over_.kind == override_kind::observing) {
         ++would_have_rejected_;
-        a.given = admitted_apart(uncounted);
-        return a;
+        return admitted_apart(uncounted);
     }
-    a.given = now < fleet_refused_until_
-                  ? refused(refused_by::fleet_breaker, refusal_reason::no_probe_left,
-                            std::chrono::ceil<milliseconds>(fleet_refused_until_ - now), now)
-                  : refused(refused_by::fleet_breaker, refusal_reason::probe_pending,
-                            options_.store_timeout, now);
-    return a;
+    return refused(refused_by::fleet_breaker, why, retry, now);
+}
+
+permit engine::counted_call() noexcept {
+    const auto stamp = generation() << mode_bits;
+    return measuring_ ? admitted_at(stamp, clock_.precise()) : admitted(stamp);
 }
 
 // ---- counting ----------------------------------------------------------------------------------

@@ -148,6 +148,7 @@ decision engine::decide_now(nanoseconds now) const {
         fleet.probing_due = fleet.state == breaker_state::half_open ||
                             (fleet.state == breaker_state::open && now >= fleet_until_);
         fleet.ramping = fleet.state == breaker_state::closed && now < fleet_until_;
+        fleet.outlived = outlives(fleet_.fleet);
     }
     return decide(fleet, {local_.state(), local_.probing_due(now), local_.ramping(now)});
 }
@@ -173,8 +174,7 @@ milliseconds engine::retry_after(decision d, nanoseconds now) const {
 // ---- events ------------------------------------------------------------------------------------
 
 breaker_state engine::effective_state() const noexcept {
-    if (fleet_known_ && fleet_.fleet.state != breaker_state::closed) return fleet_.fleet.state;
-    return local_.state();
+    return fleet_rules() ? fleet_.fleet.state : local_.state();
 }
 
 void engine::say_what_changed(nanoseconds now) {
@@ -246,7 +246,7 @@ trinco::snapshot engine::snapshot_locked(nanoseconds now) const {
     s.state = effective_state();
     s.local_state = local_.state();
     s.reason = reason_;
-    const bool fleets = fleet_known_ && fleet_.fleet.state != breaker_state::closed;
+    const bool fleets = fleet_rules();
     if (s.state == breaker_state::open) {
         s.retry_after = fleets ? left_of(fleet_until_, now) : local_.remaining(now);
     }

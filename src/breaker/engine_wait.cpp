@@ -151,7 +151,7 @@ void engine::ask_no_more() noexcept {
 permit engine::not_waiting(refusal_reason why) noexcept {
     const lock hold(m_);
     asking_fleet_ = false;
-    return refused(refused_by::fleet_breaker, why, options_.store_timeout, clock_.coarse());
+    return without_probe(why, options_.store_timeout, clock_.coarse());
 }
 
 permit engine::wait_for_fleet() noexcept {
@@ -170,8 +170,7 @@ permit engine::wait_for_fleet() noexcept {
     if (auto p = box->wait(options_.store_timeout)) return std::move(*p);
     // The ask itself goes on until its own deadline; until then others are refused as pending.
     const lock hold(m_);
-    return refused(refused_by::fleet_breaker, refusal_reason::store_late, options_.store_timeout,
-                   clock_.coarse());
+    return without_probe(refusal_reason::store_late, options_.store_timeout, clock_.coarse());
 }
 
 void engine::wait_for_refresh() noexcept {

@@ -181,16 +181,17 @@ void fleet_sync::impl::exchanged(time_point sent, deadline by, std::error_code e
     if (!ec && verdicts.size() != done.size()) ec = errc::invalid;
     if (ec) {
         ++meter.exchanges_failed;
-        meter.failed(ec);
         trips.failed();
         for (const auto& it : done) it.of->forced = std::min(it.of->forced, now);
         exchange_in_flight = false;
-        unanswered(asked_to::write, sent, by);
+        meter.failed(ec);
+        unanswered(asked_to::write, sent, by, ec);
     } else {
         trips.answered(now - sent);
         meter.exchange_round_trips.record(now - sent);
         answered(asked_to::write);
         for (std::size_t i = 0; i < done.size(); ++i) settle_item(done[i], sent, verdicts[i]);
+        meter.trouble(trouble());
         exchange_in_flight = false;
     }
     plan();
@@ -206,15 +207,17 @@ void fleet_sync::impl::settle_item(const item& it, time_point sent, const verdic
         meter.failed(v.error);
         // The store answers, but not about this one (a key of a foreign type): it goes on alone.
         if (!m.refused_since) m.refused_since = sent;
+        m.refusal = v.error;
         const bool long_enough = now - *m.refused_since >= m.options.degraded_after;
         m.due = long_enough
                     ? now + m.options.degraded_after
                     : tick_at_or_after(now + interval_of(m), phase, m.known.rules.sync_interval);
         m.forced = m.due;
-        if (long_enough) lose(m, "the store refuses this breaker: " + v.error.message());
+        if (long_enough) lose(m, refusal_of(m));
         return;
     }
     m.refused_since.reset();
+    m.refusal.clear();
     if (m.unanswered && it.seq != 0 && m.unanswered->sent.seq == it.seq) m.unanswered.reset();
     m.pace = v.next_exchange;
     const auto tick = m.known.rules.sync_interval;

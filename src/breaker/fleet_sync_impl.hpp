@@ -58,6 +58,7 @@ struct fleet_sync::member : std::enable_shared_from_this<member> {
     bool in_flight = false;
     boot_clock::duration pace{0};             // next_exchange of the last verdict
     std::optional<time_point> refused_since;  // the store answers, but not about this breaker
+    std::error_code refusal;                  // what it answered instead, last
 
     // Probes.
     struct asking {
@@ -167,7 +168,13 @@ struct fleet_sync::impl : std::enable_shared_from_this<impl> {
     // that its answer does not end a silence of writes.
     enum class asked_to : std::uint8_t { read, write };
     void answered(asked_to what);
-    void unanswered(asked_to what, time_point sent, deadline by);
+    void unanswered(asked_to what, time_point sent, deadline by, std::error_code why);
+    // One of these, by the error: the store may have answered, though not about this breaker.
+    void failed(member* m, asked_to what, time_point sent, deadline by, std::error_code why);
+    // Why the store does not serve as it should, in its words or in ours.
+    std::error_code last_failure;  // since the last answer
+    [[nodiscard]] std::string trouble() const;
+    [[nodiscard]] static std::string refusal_of(const member& m);
     void watch_silence();
     void silence_goes_on(time_point since, time_point due);
     [[nodiscard]] boot_clock::duration knock_every() const noexcept;

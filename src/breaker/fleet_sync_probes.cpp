@@ -75,9 +75,8 @@ void fleet_sync::impl::asked(const member_ptr& m, std::uint64_t token, deadline 
     const bool outdated = m->known.fleet.era > reply.fleet.era || m->quarantined_until() > now;
     probe_answer answer;
     if (ec) {
-        meter.failed(ec);
         m->refused_until = now + std::max(shortest_refusal, m->known.rules.sync_interval);
-        unanswered(asked_to::write, sent, by);
+        failed(m.get(), asked_to::write, sent, by, ec);
         // It may have been granted.
         if (kind_of(ec) == error_kind::unknown) {
             hold(m, token, sent);
@@ -166,8 +165,7 @@ void fleet_sync::impl::send_settlement(held_probe& p) {
             held_probe& mine = *found->second;
             const auto of = mine.of.lock();
             if (ec) {
-                meter.failed(ec);
-                unanswered(asked_to::write, now, by);
+                failed(of.get(), asked_to::write, now, by, ec);
                 if (on.now() >= mine.reclaimed) {
                     probes.erase(found);
                 } else {

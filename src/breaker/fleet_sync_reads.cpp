@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "breaker/fleet_sync_impl.hpp"
+#include "core/mutant.hpp"
 
 namespace trinco::detail {
 
@@ -15,11 +16,6 @@ constexpr boot_clock::duration control_again = 50ms;
 // Errors by which nothing is known of the store but that it did not take the request.
 bool may_pass(std::error_code ec) noexcept {
     return ec == errc::unavailable || ec == errc::busy || kind_of(ec) == error_kind::unknown;
-}
-
-// A store that refuses these credentials answers nothing about breakers, however fast it says so.
-bool is_silence(std::error_code ec) noexcept {
-    return may_pass(ec) || ec == errc::denied;
 }
 
 }  // namespace
@@ -59,21 +55,21 @@ void fleet_sync::impl::looked(const member_ptr& m, time_point sent, deadline by,
                               const glance& seen) {
     if (ec) {
         ++meter.looks_failed;
-        meter.failed(ec);
-        if (is_silence(ec)) {
-            unanswered(asked_to::read, sent, by);
-            plan();
-        } else {
-            answered(asked_to::read);  // though not about this breaker
-        }
+        failed(m.get(), asked_to::read, sent, by, ec);
+        plan();
         finish_read(m, ec);
         return;
     }
     meter.look_round_trips.record(on.now() - sent);
     meter.cost_of_look(seen.cost);
+    m->refusal.clear();
     answered(asked_to::read);
-    if (!seen.exchange_first) learn(*m, seen.fleet, sent);
+    const bool newer = !seen.exchange_first && learn(*m, seen.fleet, sent);
     if (seen.exchange_first || m->must_exchange()) {
+        // The exchange may stay without an answer. That the fleet has closed waits for it: it tells
+        // whether this voter was set aside.
+        const bool closes = m->known.fleet.state == breaker_state::closed;
+        if (newer && !closes && !TRINCO_MUTANT("sync_keeps_a_look_to_itself")) tell(*m);
         read_by_exchange(m, by);
         return;
     }
@@ -97,7 +93,7 @@ void fleet_sync::impl::read_by_exchange(const member_ptr& m, deadline by) {
             if (!ec && verdicts.size() != 1) ec = errc::invalid;
             if (ec) {
                 meter.failed(ec);
-                unanswered(asked_to::write, now, by);
+                unanswered(asked_to::write, now, by, ec);
                 plan();
             } else {
                 trips.answered(on.now() - now);
@@ -105,6 +101,8 @@ void fleet_sync::impl::read_by_exchange(const member_ptr& m, deadline by) {
                 answered(asked_to::write);
                 ec = verdicts.front().error;
                 meter.cost_of_exchange(verdicts.front().cost);
+                m->refusal = ec;
+                if (ec) meter.trouble(trouble());
                 if (!ec) take_verdict(*m, verdicts.front(), now);
             }
             finish_read(m, ec);

@@ -16,6 +16,12 @@ namespace {
 constexpr boot_clock::duration overslept = 250ms;
 constexpr boot_clock::duration resync_jitter = 100ms;
 
+// A store that refuses these credentials answers nothing about breakers, however fast it says so.
+bool is_silence(std::error_code ec) noexcept {
+    return ec == errc::unavailable || ec == errc::busy || ec == errc::denied ||
+           kind_of(ec) == error_kind::unknown;
+}
+
 std::chrono::milliseconds left(time_point until, time_point now) noexcept {
     return until <= now ? 0ms : std::chrono::ceil<std::chrono::milliseconds>(until - now);
 }
@@ -149,8 +155,10 @@ boot_clock::duration fleet_sync::impl::shortest_interval() const noexcept {
 void fleet_sync::impl::answered(asked_to what) {
     const auto now = on.now();
     meter.wire(store.traffic());
-    meter.trouble(store.trouble());
-    if (what == asked_to::read && writes_fail) return;
+    const bool serves = what == asked_to::write || !writes_fail;
+    if (serves) last_failure.clear();
+    meter.trouble(trouble());
+    if (!serves) return;
     writes_fail = false;
     last_answer = now;
     silent_since.reset();
@@ -162,10 +170,39 @@ void fleet_sync::impl::answered(asked_to what) {
     force_all(resync_jitter);
 }
 
-void fleet_sync::impl::unanswered(asked_to what, time_point sent, deadline by) {
+void fleet_sync::impl::failed(member* m, asked_to what, time_point sent, deadline by,
+                              std::error_code why) {
+    meter.failed(why);
+    if (is_silence(why)) return unanswered(what, sent, by, why);
+    if (m != nullptr) m->refusal = why;
+    answered(what);
+}
+
+std::string fleet_sync::impl::trouble() const {
+    auto why = store.trouble();
+    if (!why.empty()) return why;
+    if (last_failure) {
+        return kind_of(last_failure) == error_kind::unknown ? "the store does not answer"
+                                                            : last_failure.message();
+    }
+    for (const auto& [name, m] : members) {
+        if (m->refusal) return refusal_of(*m);
+    }
+    return {};
+}
+
+std::string fleet_sync::impl::refusal_of(const member& m) {
+    const bool foreign = m.refusal == errc::conflict;
+    return "the store refuses the breaker \"" + m.name + "\": " +
+           (foreign ? "something else than a breaker lives under its key" : m.refusal.message());
+}
+
+void fleet_sync::impl::unanswered(asked_to what, time_point sent, deadline by,
+                                  std::error_code why) {
     const auto now = on.now();
     meter.wire(store.traffic());
-    meter.trouble(store.trouble());
+    last_failure = why;
+    meter.trouble(trouble());
     if (members.empty()) return;
     if (what == asked_to::write) writes_fail = true;
     if (last_answer < sent) late = true;
@@ -197,7 +234,7 @@ void fleet_sync::impl::silence_goes_on(time_point since, time_point due) {
         const auto all = members;  // a port may end memberships when it is told
         for (const auto& [name, m] : all) {
             if (m->owner != nullptr && now - since >= m->options.degraded_after)
-                lose(*m, store.trouble());
+                lose(*m, trouble());
         }
         plan();
     }
@@ -215,7 +252,7 @@ void fleet_sync::impl::lose(member& m, std::string_view why) {
         }
         retry_at = last_sent + knock_every();
     }
-    m.port->store_lost(m.known.live, why.empty() ? "the store does not answer" : why);
+    m.port->store_lost(m.known.live, why);
 }
 
 void fleet_sync::impl::recover(member& m) {

@@ -50,4 +50,12 @@ struct healthy_fleet {
 // open: it stays what it was.
 [[nodiscard]] fleet_result run_fleet_forgets(std::uint64_t seed, bool keep_history = false);
 
+// The dependency breaks for all, and is well again as soon as all are open: all are closed after
+// one opening, whichever of the breakers in series opened first.
+[[nodiscard]] fleet_result run_fleet_recovers(std::uint64_t seed, bool keep_history = false);
+
+// The same, but the server dies while all are open, and comes back, perhaps empty, after instances
+// have recovered alone: those are refused nothing any more, and the fleet recovers.
+[[nodiscard]] fleet_result run_fleet_outlives(std::uint64_t seed, bool keep_history = false);
+
 }  // namespace trinco::sim

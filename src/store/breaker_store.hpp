@@ -57,6 +57,12 @@ struct store_traffic {
     std::uint64_t redirections = 0;  // of a cluster: MOVED and ASK
 };
 
+enum class store_standing : std::uint8_t {
+    serves,   // or nothing is known
+    refuses,  // it was reached, and refused what was asked last: nothing of that was done
+    away      // there is no way to it now
+};
+
 class breaker_store {
 public:
     virtual ~breaker_store() = default;
@@ -94,6 +100,9 @@ public:
     // Why it does not serve as it should, one sentence without secrets; empty when it does, or when
     // nothing is known. The loop's thread.
     [[nodiscard]] virtual std::string trouble() const { return {}; }
+    // Whether it does what it is asked, as far as is known; `trouble` says why not. The loop's
+    // thread.
+    [[nodiscard]] virtual store_standing standing() const { return store_standing::serves; }
     // What went over the wire for it so far; the loop's thread. Zeros where there is no wire.
     [[nodiscard]] virtual store_traffic traffic() const { return {}; }
 };

@@ -58,6 +58,86 @@ TEST(FleetSyncDegraded, SaysWhyAsFarAsTheStoreKnows) {
     port.add(1, 0);
     w.run(3s);
     EXPECT_EQ(port.lost_why, "the store does not answer");
+    EXPECT_EQ(w.sync->report(w.now()).trouble, "the store does not answer");
+    w.store.silent = false;
+    w.run(2s);
+    EXPECT_EQ(w.sync->report(w.now()).trouble, "");
+}
+
+TEST(FleetSyncDegraded, SaysWhatTheStoreFailsWith) {
+    sync_world w;
+    w.store.writes_fail = trinco::errc::busy;
+    remembering_port port;
+    const auto m = w.join("b", port);
+    w.run(2s);
+    const auto said = make_error_code(trinco::errc::busy).message();
+    EXPECT_EQ(w.sync->report(w.now()).trouble, said);
+    EXPECT_EQ(port.lost_why, said);
+    (void)m->refresh([](std::error_code, int) {});
+    w.run(10ms);
+    EXPECT_EQ(w.sync->report(w.now()).trouble, said) << "looks are answered, writes are not";
+}
+
+// One of two keys has a foreign type; what is said about the other one does not hide it.
+TEST(FleetSyncDegraded, SaysWhichBreakerIsRefused) {
+    sync_world w;
+    const auto plain = w.store.on_news;
+    w.store.on_news = [&](const news& n) {
+        auto v = plain(n);
+        if (n.breaker == "a") v.error = trinco::errc::conflict;
+        return v;
+    };
+    remembering_port a;
+    remembering_port b;
+    const auto ma = w.join("a", a);
+    const auto mb = w.join("b", b);
+    w.run(150ms);
+    const std::string said =
+        "the store refuses the breaker \"a\": something else than a breaker lives under its key";
+    EXPECT_EQ(w.sync->report(w.now()).trouble, said);
+    b.add(5, 0);
+    w.run(1500ms);
+    EXPECT_EQ(w.sync->report(w.now()).trouble, said);
+    EXPECT_EQ(a.lost_why, said);
+    EXPECT_FALSE(mb->degraded());
+    w.store.on_news = plain;
+    w.run(3s);
+    EXPECT_EQ(w.sync->report(w.now()).trouble, "");
+    EXPECT_FALSE(ma->degraded());
+}
+
+TEST(FleetSyncDegraded, ARefusedBreakerThatHasLeftIsNoTrouble) {
+    sync_world w;
+    w.store.on_news = [&](const news&) {
+        verdict v;
+        v.error = trinco::errc::conflict;
+        return v;
+    };
+    remembering_port a;
+    auto ma = w.join("a", a);
+    w.run(150ms);
+    EXPECT_NE(w.sync->report(w.now()).trouble, "");
+    ma.reset();
+    w.store.on_news = [&](const news& n) { return w.store.plain(n); };
+    remembering_port b;
+    const auto mb = w.join("b", b);
+    w.run(1s);
+    EXPECT_EQ(w.sync->report(w.now()).trouble, "");
+}
+
+TEST(FleetSyncDegraded, AProbeThatIsRefusedForItsKeyIsAnAnswer) {
+    sync_world w;
+    remembering_port port;
+    const auto m = w.join("b", port);
+    w.run(150ms);
+    w.store.writes_fail = trinco::errc::conflict;
+    const auto asked = m->ask_probe([](std::error_code, const probe_answer&) {});
+    w.run(5ms);
+    EXPECT_EQ(w.sync->report(w.now()).errors.other, 1U);
+    EXPECT_NE(w.sync->report(w.now()).trouble.find("lives under its key"), std::string::npos);
+    w.store.writes_fail = {};
+    w.run(5s);
+    EXPECT_EQ(port.story.find('L'), std::string::npos);
 }
 
 TEST(FleetSyncDegraded, IdleIsNotSilence) {

@@ -89,6 +89,19 @@ TEST_F(FleetSyncReads, RefreshExchangesWhenTheLookSaysSo) {
     EXPECT_EQ(w.sync->report(w.now()).strict_exchanges, 1U);
 }
 
+// The exchange that has to follow the look is answered by nobody: what the look showed is known.
+TEST_F(FleetSyncReads, AnOpeningThatALookShowsIsToldAtOnce) {
+    w.store.truth["b"] = view_of_era(500, breaker_state::open);
+    w.store.on_look = [this](const look_request& q) {
+        w.store.silent = true;
+        return glance{.fleet = w.store.truth[q.breaker]};
+    };
+    const auto read = m->refresh([](std::error_code, int) {});
+    w.run(5ms);
+    EXPECT_EQ(w.store.exchanges.size(), 1U);
+    EXPECT_EQ(port.told.back().fleet.era, 500U);
+}
+
 // Whether this voter was set aside is told by verdicts.
 TEST_F(FleetSyncReads, AnotherEraIsNotReliedOnBeforeItsVerdict) {
     w.store.truth["b"] = view_of_era(500, breaker_state::closed);

@@ -42,7 +42,7 @@ public:
     };
     struct own {
         bool open = false;
-        ns left{0};
+        ns until{0};
         int level = 0;
         detail::trip_reason why = detail::trip_reason::none;
     };
@@ -185,7 +185,7 @@ public:
         next.lasts = lasts;
         next.why = detail::trip_reason::operator_trip;
         next.live = 0;
-        aside = {true, lasts, next.level, next.why};
+        aside = {true, next.at + lasts, next.level, next.why};
         epochs.push_back(next);
     }
     void reset() {
@@ -217,7 +217,7 @@ public:
             next.why = detail::trip_reason::probes_failed;
         } else if (aside.open) {
             next.state = breaker_state::open;
-            next.lasts = std::chrono::ceil<ms>(aside.left);
+            next.lasts = std::chrono::ceil<ms>(std::max(ns(0), aside.until - next.at));
             next.why = aside.why;
         }
         epochs.push_back(next);
@@ -301,11 +301,8 @@ private:
     }
     own mine() const {
         if (now().state == breaker_state::closed) return {};
-        own o{true, ns(0), now().level, now().why};
-        if (now().state == breaker_state::open) {
-            o.left = std::max(ns(0), now().at + now().lasts - time());
-        }
-        return o;
+        const bool open = now().state == breaker_state::open;
+        return {true, open ? now().at + now().lasts : time(), now().level, now().why};
     }
     void open(detail::trip_reason why, double random) {
         epoch next = now();

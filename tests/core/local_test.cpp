@@ -242,11 +242,24 @@ TEST(LocalSuspended, GoesOnWhenItWasOpenItself) {
     auto d = opened();
     d.pass(400ms);
     d.suspend();
-    d.pass(1h);
+    d.pass(250ms);
+    d.resume();
+    EXPECT_EQ(d.b.state(), breaker_state::open);
+    EXPECT_EQ(d.b.remaining(d.now), 350ms) << "the dependency was left alone meanwhile";
+}
+
+TEST(LocalSuspended, ProbesAtOnceWhenTheTimeOfItsOwnOpeningIsOver) {
+    auto d = opened();
+    d.pass(400ms);
+    d.suspend();
+    d.pass(600ms);
     EXPECT_FALSE(d.b.probing_due(d.now));
     d.resume();
     EXPECT_EQ(d.b.state(), breaker_state::open);
-    EXPECT_EQ(d.b.remaining(d.now), 600ms);
+    EXPECT_TRUE(d.b.probing_due(d.now));
+    EXPECT_EQ(d.calls(100, outcome::failure), 2) << "no herd: it closes by probes only";
+    EXPECT_EQ(d.b.state(), breaker_state::open);
+    EXPECT_EQ(d.b.backoff_level(), 1);
 }
 
 TEST(LocalSuspended, GoesOnProbingWhenItWasHalfOpen) {
@@ -341,10 +354,10 @@ TEST(LocalInherited, ItsOwnStateComesBackWithTheStore) {
     d.suspend();
     d.inherit(fleet(breaker_state::open, 60s, 5), 2);
     EXPECT_EQ(d.b.remaining(d.now), 60s);
-    d.pass(10s);
+    d.pass(200ms);
     d.resume();
     EXPECT_EQ(d.b.state(), breaker_state::open);
-    EXPECT_EQ(d.b.remaining(d.now), 700ms);
+    EXPECT_EQ(d.b.remaining(d.now), 500ms);
     EXPECT_EQ(d.b.backoff_level(), 0);
 }
 

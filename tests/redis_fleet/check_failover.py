@@ -85,6 +85,13 @@ def same_totals(servers):
     return found[0] is not None and found[0] == found[1]
 
 
+def is_primary(servers, name):
+    client = servers.client(name)
+    role = client.call('ROLE')[0]
+    client.close()
+    return role in (b'master', 'master')
+
+
 def named_by(servers, sentinel):
     client = servers.client('sentinel%d' % sentinel)
     found = client.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', 'trinco-test')
@@ -103,14 +110,15 @@ def with_sentinels(child, seed, plant):
                 servers.do('kill', 'server1')
             wait_for(lambda: same_totals(servers), 20, 'the replica follows its primary')
             servers.do('kill', 'server0')
-            # A primary that is back, and empty, before all Sentinels name another one is believed.
+            # It is back, and empty, while Sentinels still name it: nobody may follow it any more.
+            # Not earlier, or the replica would take over that there is nothing.
+            wait_for(lambda: is_primary(servers, 'server1'), 20, 'the replica takes over')
+            servers.do('start', 'server0')
             wait_for(lambda: all(named_by(servers, n) == servers.port('server1') for n in range(3)),
                      20, 'the Sentinels name the replica')
             wait_for(lambda: not any(r['degraded'] for r in reports(trial.fleet)), 10,
                      'all have found it')
-            time.sleep(0.5)
-            servers.do('start', 'server0')
-            time.sleep(1)
+            time.sleep(1.5)
             return trial.judge(allowed_loss=3 * RATE * UNTOLD)
     finally:
         servers.close()

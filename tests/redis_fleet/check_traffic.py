@@ -52,7 +52,9 @@ def of_share(child, seed, share, seconds, tolerance):
             if decisions < MADE * rate * 2:
                 wrong.append('only %d calls were made a second' % decisions)
         (few, calls_few, _), (many, calls_many, _) = seen
-        if many > tolerance * few + 5:
+        # A busy machine makes round trips slow, and instances speak less often then.
+        by_the_clock = 2 * 1000 / OPTIONS['sync_interval_ms']
+        if many > tolerance * max(few, by_the_clock) + 5:
             wrong.append('%.0f commands a second became %.0f' % (few, many))
         says = ('%g %% failures: %.0f commands a second at %.0f calls, %.0f at %.0f'
                 % (100 * share, few, calls_few, many, calls_many))

@@ -11,7 +11,7 @@
 //             force INSTANCE BREAKER MS                   open, for so long
 //             burst INSTANCE BREAKER N                    so many successes at once
 //             report                                      a line about each instance's breakers
-//             hold                                        events are kept from now on
+//             hold                                        events and answers to trip are kept
 //             tell                                        those that were kept
 //             close                                       sends what there is and ends
 //     fleet_child count URL INSTANCE VOTER BREAKER BATCHES [careless]
@@ -107,28 +107,57 @@ private:
     std::string out_;
 };
 
-// Says events as they come, or keeps them, so that saying them disturbs nobody.
+// What a callback notes; it becomes a line when it is said.
+struct noted_event {
+    std::int64_t at = 0;
+    std::string instance;
+    std::string breaker;
+    std::string reason;
+    event_kind kind{};
+    breaker_state from{};
+    breaker_state to{};
+    bool degraded = false;
+
+    void say() const {
+        json_line line;
+        line.text("event", text_of(kind)).number("at", at).text("instance", instance);
+        line.text("breaker", breaker).text("from", text_of(from)).text("to", text_of(to));
+        line.text("reason", reason).number("degraded", degraded ? 1 : 0).say();
+    }
+};
+
+// Says events and what was tripped as they come, or keeps them, so that saying them disturbs
+// nobody: on two processors every line costs the instances that are told later.
 class event_log {
 public:
-    void add(const json_line& line) {
+    void add(noted_event e) {
         const std::lock_guard hold(m_);
-        if (!holds_) return line.say();
-        kept_.push_back(line);
+        if (!holds_) return e.say();
+        kept_.push_back(std::move(e));
+    }
+    void add(json_line answer) {
+        const std::lock_guard hold(m_);
+        if (!holds_) return answer.say();
+        answers_.push_back(std::move(answer));
     }
     void hold() {
         const std::lock_guard hold(m_);
         holds_ = true;
+        kept_.reserve(1'000);
     }
     void tell() {
         const std::lock_guard hold(m_);
-        for (const auto& line : kept_) line.say();
+        for (const auto& line : answers_) line.say();
+        for (const auto& e : kept_) e.say();
+        answers_.clear();
         kept_.clear();
     }
 
 private:
     std::mutex m_;
     bool holds_ = false;
-    std::vector<json_line> kept_;
+    std::vector<json_line> answers_;
+    std::vector<noted_event> kept_;
 };
 event_log told_events;
 
@@ -163,7 +192,7 @@ public:
         }
     }
 
-    [[nodiscard]] std::string report(const std::string& trouble) {
+    [[nodiscard]] std::string report() {
         const auto s = breaker_.snapshot();
         const auto t = calls_.take();
         json_line line;
@@ -179,17 +208,15 @@ public:
         line.number("refused_open", t.open).number("refused_waiting", t.waiting);
         add_durations(line, "cached", t.cached);
         add_durations(line, "asked", t.asked);
-        line.number("dropped", from_.report().dropped.judged());
-        return line.text("trouble", trouble).number("waited", t.waited).str();
+        const auto store = from_.report();
+        line.number("dropped", store.dropped.judged()).text("trouble", store.trouble);
+        return line.number("waited", t.waited).str();
     }
 
 private:
     void tell(const event& e) const {
-        const auto at = now_us();
-        json_line line;
-        line.text("event", text_of(e.kind)).number("at", at).text("instance", instance_);
-        line.text("breaker", name_).text("from", text_of(e.from)).text("to", text_of(e.to));
-        told_events.add(line.text("reason", e.reason).number("degraded", e.now.degraded ? 1 : 0));
+        told_events.add(noted_event{now_us(), instance_, name_, e.reason, e.kind, e.from, e.to,
+                                    e.now.degraded});
     }
 
     const std::string instance_;
@@ -239,7 +266,7 @@ private:
     // What it settled is known only when nobody calls any more.
     static void close(instance& one) {
         for (auto& g : one.all) g->calls().stop();
-        for (auto& g : one.all) json_line().raw("last", g->report("")).say();
+        for (auto& g : one.all) json_line().raw("last", g->report()).say();
         one.all.clear();
         one.breakers.reset();
         one.where.close();
@@ -250,8 +277,7 @@ private:
         if (words.at(0) == "report") {
             std::string all;
             for (auto& one : instances_) {
-                const auto trouble = trouble_of(one.where);
-                for (auto& g : one.all) all += (all.empty() ? "" : ", ") + g->report(trouble);
+                for (auto& g : one.all) all += (all.empty() ? "" : ", ") + g->report();
             }
             json_line().raw("report", "[" + all + "]").say();
             return;
@@ -271,7 +297,7 @@ private:
         } else if (words[0] == "trip") {
             const auto at = now_us();
             const auto error = g.breaker().trip("drill");
-            json_line().number("tripped", at).text("error", error.message()).say();
+            told_events.add(json_line().number("tripped", at).text("error", error.message()));
         } else if (words[0] == "reset") {
             const auto error = g.breaker().reset("drill");
             json_line().number("reset", now_us()).text("error", error.message()).say();

@@ -46,13 +46,4 @@ answer<T> ask(const store& s, std::chrono::milliseconds limit, Request request) 
     return answered.get();
 }
 
-// What ails the store, in its own words; empty: nothing.
-[[nodiscard]] inline std::string trouble_of(const store& s) {
-    const auto state = detail::store_access::state(s);
-    const auto said = std::make_shared<std::promise<std::string>>();
-    auto answer = said->get_future();
-    state->on().post([said, of = state->breakers()] { said->set_value(of->trouble()); });
-    return answer.get();
-}
-
 }  // namespace trinco::fleet_test

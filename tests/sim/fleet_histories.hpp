@@ -1,6 +1,6 @@
 // Runs one history of a fleet over many seeds.
 //
-//   TRINCO_SEEDS=N   so many seeds instead of 2,000
+//   TRINCO_SEEDS=N   so many seeds instead of the usual number
 //   TRINCO_SEED=N    this one alone, with its history
 #pragma once
 
@@ -28,14 +28,14 @@ struct fleet_totals {
 using fleet_history = std::function<fleet_result(std::uint64_t seed, bool keep_history)>;
 
 // Stops at the first seed with a violation.
-inline fleet_totals run_seeds(const fleet_history& history) {
+inline fleet_totals run_seeds(const fleet_history& history, std::uint64_t usual = 2'000) {
     fleet_totals all;
     const char* const one = std::getenv("TRINCO_SEED");
     const char* const many = std::getenv("TRINCO_SEEDS");
     const std::uint64_t first = one != nullptr ? std::strtoull(one, nullptr, 10) : 1;
     const std::uint64_t count = one != nullptr    ? 1
                                 : many != nullptr ? std::strtoull(many, nullptr, 10)
-                                                  : 2'000;
+                                                  : usual;
     for (std::uint64_t seed = first; seed < first + count; ++seed) {
         const auto r = history(seed, one != nullptr);
         for (const auto& line : r.history) std::cout << line << '\n';

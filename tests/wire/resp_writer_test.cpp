@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace trinco::detail {
@@ -24,6 +25,12 @@ TEST(RespWriter, a_word_may_hold_any_byte) {
 
 TEST(RespWriter, no_words_are_no_command) {
     EXPECT_EQ(written({}), "");
+}
+
+TEST(RespWriter, words_may_be_views) {
+    const std::string long_one(12'345, 'x');
+    const std::vector<std::string_view> words{"SET", "k", long_one};
+    EXPECT_EQ(resp_command(words), "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$12345\r\n" + long_one + "\r\n");
 }
 
 }  // namespace

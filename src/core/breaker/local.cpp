@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/mutant.hpp"
+
 namespace trinco::detail {
 namespace {
 
@@ -250,7 +252,7 @@ local_breaker::change local_breaker::trip(milliseconds lasts, time now) {
     const auto at = advance(now);
     if (lasts.count() == 0) lasts = rules_.shared.open_for;
     inherited_ = false;
-    aside_ = {true, lasts, level_, trip_reason::operator_trip};
+    aside_ = {true, at + lasts, level_, trip_reason::operator_trip};
     return go_open(trip_reason::operator_trip, lasts, at);
 }
 
@@ -265,8 +267,7 @@ local_breaker::change local_breaker::reset(time now) {
 
 local_breaker::own_state local_breaker::put_aside(time at) const noexcept {
     if (state_ == breaker_state::closed) return {};
-    const bool open = state_ == breaker_state::open;
-    return {true, open ? std::max(time(0), until_ - at) : time(0), level_, reason_};
+    return {true, state_ == breaker_state::open ? until_ : at, level_, reason_};
 }
 
 void local_breaker::suspend(time now) {
@@ -290,7 +291,9 @@ local_breaker::change local_breaker::resume(bool set_aside, time now, double ran
     if (set_aside) {
         c = go_open(trip_reason::probes_failed, open_duration(rules_.shared, level_, random), at);
     } else if (aside_.open) {
-        c = go_open(aside_.reason, std::chrono::ceil<milliseconds>(aside_.left), at);
+        auto left = std::max(time(0), aside_.until - at);
+        if (TRINCO_MUTANT("local_opening_stands_still")) left = rules_.shared.open_for;
+        c = go_open(aside_.reason, std::chrono::ceil<milliseconds>(left), at);
     } else {
         state_ = from;
         return go_closed(at, false);

@@ -3,7 +3,7 @@
 //
 // States     closed -> open -> half_open -> closed (ramping when recovery_ramp is set) or open
 //            again. suspended: the fleet's breaker is not closed and decides alone; the own state
-//            stands still, time left included.
+//            stands still, but the time of its opening goes on.
 // Eras       a process counter, one more at each transition, suspension and resumption. Probes and
 //            outcomes carry theirs; those of another era change nothing.
 // Opens      by judge() on the counts it is shown, by consecutive failures, by its count window
@@ -27,8 +27,11 @@
 //            instances together do not probe more than the fleet would. Its own state from before
 //            is kept aside.
 // Resume     The fleet's breaker closed (again, or the store is back and says so): starts clean,
-//            unless it was open itself before (then it goes on: half-open as an open whose time is
-//            over), or the fleet closed without this voter (set aside): then it opens.
+//            unless it was open itself before, or the fleet closed without this voter (set aside):
+//            then it opens. An own opening from before goes on for what is left of its time, which
+//            the dependency was left alone by all meanwhile; when that is nothing, as after half
+//            open, the next call may be a probe. So who opened together with the fleet recovers
+//            with it, by probes of its own, and not an open_for later.
 // Operators  trip opens now and recovers as usual; reset closes, with nothing remembered.
 //
 // Time is nanoseconds since any origin, by a monotonic clock. It never goes back in here: a step
@@ -163,11 +166,10 @@ private:
         local_breaker::era era;
         time deadline;  // by the breaker's own time
     };
-    // What stands still during suspension: the own state while the fleet's, or the inherited one,
-    // is in force.
+    // The own state while the fleet's, or the inherited one, is in force.
     struct own_state {
         bool open = false;
-        time left{0};
+        time until{0};  // as until_
         std::uint8_t level = 0;
         trip_reason reason = trip_reason::none;
     };

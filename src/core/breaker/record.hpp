@@ -227,6 +227,9 @@ struct effects {
 [[nodiscard]] view apply(fleet_record& r, const control_request& c, store_time now, effects& out,
                          std::error_code& error);
 
+// Whether some record can have made this view.
+[[nodiscard]] bool is_acceptable(const view& v) noexcept;
+
 // Read-only.
 // `look` of a record that is absent is that of an empty one. A view that no record can have made
 // counts as one that knows nothing; glance::exchange_first says when an exchange has to come first.

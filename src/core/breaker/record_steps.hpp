@@ -40,7 +40,6 @@ using milliseconds = std::chrono::milliseconds;
 [[nodiscard]] store_time tick(fleet_record& r, store_time now) noexcept;
 // Removes an override and set options that have run out.
 void expire(fleet_record& r, store_time t, effects& out);
-[[nodiscard]] bool is_acceptable(const view& v) noexcept;
 void take_over(fleet_record& r, const view& theirs, store_time t, effects& out);
 [[nodiscard]] view view_at(const fleet_record& r, store_time t);
 inline void bump(fleet_record& r, effects& out) noexcept {

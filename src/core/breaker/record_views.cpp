@@ -57,12 +57,6 @@ void expire(fleet_record& r, store_time t, effects& out) {
     if (r.set_until.count() != 0 && t >= r.set_until) unset_options(r, t, out);
 }
 
-bool is_acceptable(const view& v) noexcept {
-    return v.era < max_era && v.rev < max_era && v.options_stamp < max_era &&
-           v.state <= breaker_state::half_open && v.over <= override_kind::observing &&
-           v.remaining.count() >= 0 && v.over_remaining.count() >= 0;
-}
-
 void take_over(fleet_record& r, const view& theirs, store_time t, effects& out) {
     const bool is_newer = theirs.era != r.era ? theirs.era > r.era : theirs.rev > r.rev;
     const bool is_older = theirs.era != 0 && theirs.era < r.era;
@@ -140,6 +134,12 @@ milliseconds opening_length(const fleet_record& r, store_time t) noexcept {
 }
 
 }  // namespace steps
+
+bool is_acceptable(const view& v) noexcept {
+    return v.era < max_era && v.rev < max_era && v.options_stamp < max_era &&
+           v.state <= breaker_state::half_open && v.over <= override_kind::observing &&
+           v.remaining.count() >= 0 && v.over_remaining.count() >= 0;
+}
 
 view view_of(const fleet_record& r, store_time now) {
     return view_at(r, time_of(r, now));

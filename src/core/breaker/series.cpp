@@ -9,7 +9,8 @@ namespace {
 }
 
 [[nodiscard]] decision decide_by_states(const fleet_side& fleet, const local_side& local) noexcept {
-    if (fleet.known && fleet.state != breaker_state::closed) {
+    const bool fleet_is_closed = fleet.state == breaker_state::closed;
+    if (fleet.known && !fleet_is_closed && !fleet.outlived) {
         return wants_probe(fleet.state, fleet.probing_due) ? decision::ask_fleet
                                                            : decision::refuse_fleet;
     }
@@ -17,7 +18,8 @@ namespace {
         return wants_probe(local.state, local.probing_due) ? decision::ask_local
                                                            : decision::refuse_local;
     }
-    return (fleet.known && fleet.ramping) || local.ramping ? decision::ramp : decision::admit;
+    if ((fleet.known && fleet.ramping) || local.ramping) return decision::ramp;
+    return fleet.known && !fleet_is_closed ? decision::offer_probe : decision::admit;
 }
 
 [[nodiscard]] decision observed(decision d) noexcept {

@@ -6,6 +6,9 @@
 //                      this process's own.
 //   fleet not closed   the local breaker is suspended, nobody but the fleet is asked: a probe when
 //                      one is due, else a refusal.
+//   outlived           the fleet's opening is one from which this instance has recovered alone
+//                      while the store was lost: as closed, but the call offers itself to the fleet
+//                      as a probe first, because otherwise the fleet would never close.
 //   closed or unknown  the local breaker decides: a refusal while it is open, a probe when one is
 //                      due, a call by share while either of the two ramps, else the call.
 //   observing          decided like this, but nothing is refused: what would be is admitted
@@ -26,6 +29,7 @@ enum class decision : std::uint8_t {
     ramp,             // admitted by share
     ask_local,        // the local breaker is half open: it has or has no probe left
     ask_fleet,        // a probe of the fleet's is needed: one lease
+    offer_probe,  // as a probe of the fleet's when one can be had; otherwise goes through, counts
     refuse_local,
     refuse_fleet
 };
@@ -39,6 +43,7 @@ struct fleet_side {
     bool probing_due = false;  // open, and its time has run out; half open always counts as due
     bool ramping = false;
     override_kind over = override_kind::none;
+    bool outlived = false;  // this instance has recovered from it alone, and nothing newer was said
 };
 
 struct local_side {

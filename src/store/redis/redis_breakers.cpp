@@ -186,7 +186,12 @@ op redis_breakers::inspect(std::string_view prefix, std::string_view from, std::
     if (rows == 0 || rows > max_rows) error = errc::invalid;
     if (error) return answer(error, std::move(done));
     return redis_inspection::start(
-        scripts_, {name_space_, std::string(prefix), std::string(from), rows, by}, std::move(done));
+        scripts_, {name_space_, std::string(prefix), std::string(from), rows, by},
+        [this, done = std::move(done)](std::error_code failed, page seen) mutable {
+            // Who has read only, as `breakers watch` does, may miss what changes next, too.
+            if (!failed) notices_.answered();
+            done(failed, std::move(seen));
+        });
 }
 
 op redis_breakers::subscribe(unique_function<void(const notice&)> on_notice) {
@@ -230,6 +235,13 @@ store_traffic redis_breakers::traffic() const {
 std::string redis_breakers::trouble() const {
     if (!down_.empty()) return down_;
     return scripts_.refusal().empty() ? notices_.trouble() : scripts_.refusal();
+}
+
+store_standing redis_breakers::standing() const {
+    // A server that refuses may be left for it, and what is said of the way is what it said.
+    const std::string& refusal = scripts_.refusal();
+    if (scripts_.in_doubt() || (!down_.empty() && down_ != refusal)) return store_standing::away;
+    return refusal.empty() ? store_standing::serves : store_standing::refuses;
 }
 
 // ---- what is learnt beside ----------------------------------------------------------------------

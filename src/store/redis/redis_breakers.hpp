@@ -52,6 +52,7 @@ public:
     [[nodiscard]] op stop(deadline by, completion<int> done) override;
     [[nodiscard]] store_traffic traffic() const override;
     [[nodiscard]] std::string trouble() const override;
+    [[nodiscard]] store_standing standing() const override;
 
     [[nodiscard]] redis_route& route() noexcept { return *route_; }
     // Whether the channel is listened to.

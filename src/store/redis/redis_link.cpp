@@ -156,7 +156,7 @@ void redis_link::impl::greet() {
     reader = resp_reader(options.limits);
     last_heard = on.now();
     read();
-    if (options.steps.empty()) return is_up();
+    if (options.steps.empty()) return be_admitted();
     std::string all;
     for (std::size_t i = 0; i < options.steps.size(); ++i) {
         const auto e = std::make_shared<entry>();
@@ -174,7 +174,19 @@ void redis_link::impl::next_step(std::size_t done, const resp_reply& reply) {
     const auto& step = options.steps[done];
     auto refusal = step.check ? step.check(reply) : refusal_of(step, reply);
     if (refusal) return broken(std::move(*refusal));
-    if (done + 1 == options.steps.size()) is_up();
+    if (done + 1 == options.steps.size()) be_admitted();
+}
+
+void redis_link::impl::be_admitted() {
+    if (!options.doubted || !options.doubted()) return is_up();
+    admit_op = options.admit(
+        on.now() + options.admit_within,
+        [weak = weak_from_this(), mine = connection](std::optional<redis_refusal> refusal) {
+            const auto self = weak.lock();
+            if (!self || self->gone || mine != self->connection) return;
+            if (refusal) return self->broken(std::move(*refusal));
+            self->is_up();
+        });
 }
 
 void redis_link::impl::is_up() {
@@ -214,6 +226,7 @@ void redis_link::impl::hang_up() {
     find_op.cancel();
     connect_op.cancel();
     connect_timer.cancel();
+    admit_op.cancel();
     read_op.cancel();
     write_op.cancel();
     stuck_timer.cancel();

@@ -49,12 +49,18 @@ namespace trinco::detail {
 using redis_found = std::variant<stream_address, redis_refusal>;
 // Asked before every attempt to connect. Completes by the deadline, later, at most once.
 using redis_finder = std::function<op(deadline, unique_function<void(redis_found)>)>;
+// Asked before a connection is up; nothing: it may be. As above.
+using redis_admission =
+    std::function<op(deadline, unique_function<void(std::optional<redis_refusal>)>)>;
 
 struct redis_link_options {
     std::vector<redis_step> steps = {};
     std::chrono::milliseconds connect_within{1'000};  // with the steps
     redis_finder find = {};                           // empty: it stays where it is
     std::chrono::milliseconds find_within{1'000};     // before connect_within
+    std::function<bool()> doubted = {};               // after the steps: whether to ask `admit`
+    redis_admission admit = {};
+    std::chrono::milliseconds admit_within{500};  // of connect_within
     std::chrono::milliseconds stuck_after{1'000};
     std::chrono::milliseconds ping_after{0};  // of silence; finds a peer that is gone; 0: never
     std::chrono::milliseconds demand_pause{20};

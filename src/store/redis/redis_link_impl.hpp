@@ -67,6 +67,7 @@ struct redis_link::impl : std::enable_shared_from_this<redis_link::impl> {
     op find_op;
     op connect_op;
     op connect_timer;
+    op admit_op;
     op retry_timer;
     op read_op;
     op write_op;
@@ -93,6 +94,7 @@ struct redis_link::impl : std::enable_shared_from_this<redis_link::impl> {
     void retry_in(boot_clock::duration wait);
     void greet();
     void next_step(std::size_t done, const resp_reply& reply);
+    void be_admitted();
     void is_up();
     void broken(redis_refusal reason);
     void tell(redis_link_event event);

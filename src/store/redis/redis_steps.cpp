@@ -1,15 +1,42 @@
 #include "store/redis/redis_steps.hpp"
 
+#include <string_view>
+
+#include "core/quoted.hpp"
 #include "trinco/error.hpp"
 
 namespace trinco::detail {
+
+namespace {
+
+constexpr std::size_t longest_line = 160;
+
+// Whether a server that repeats what it was sent may have put some of the password into its line:
+// it may have cut it, and replaced bytes of it.
+bool may_hold_password(const redis_step& step, std::string_view line) {
+    if (step.words.front() != "AUTH") return false;
+    if (line.find("unknown command") != std::string_view::npos) return true;
+    constexpr std::size_t enough = 4;  // bytes of it that are hardly there by chance
+    const std::string_view password = step.words.back();
+    std::size_t at = 0;
+    do {
+        if (line.find(password.substr(at, enough)) != std::string_view::npos) return true;
+        at += enough;
+    } while (at + enough <= password.size());
+    return false;
+}
+
+}  // namespace
 
 std::optional<redis_refusal> refusal_of(const redis_step& step, const resp_reply& reply) {
     const auto word = reply.error_word();
     if (word.empty()) return {};
     const bool denied = word == "NOAUTH" || word == "WRONGPASS" || word == "NOPERM";
-    return redis_refusal{denied ? errc::denied : errc::unavailable,
-                         "the server refused " + step.words.front() + ": " + std::string(word)};
+    const std::string_view line = reply.text;
+    return redis_refusal{
+        denied ? errc::denied : errc::unavailable,
+        "the server refused " + step.words.front() + ": " +
+            (may_hold_password(step, line) ? std::string(word) : quoted(line, longest_line))};
 }
 
 std::vector<redis_step> login_steps(const redis_login& login, unsigned database) {

@@ -29,7 +29,8 @@ struct redis_step {
 };
 
 // What an error reply to a step means: denied for NOAUTH, WRONGPASS and NOPERM, else unavailable.
-// Names the command and the kind of the error, no more: servers repeat arguments in their texts.
+// Names the command and shows the server's line, printable and bounded; of one that may repeat a
+// password of ours, the kind of the error alone.
 [[nodiscard]] std::optional<redis_refusal> refusal_of(const redis_step& step,
                                                       const resp_reply& reply);
 

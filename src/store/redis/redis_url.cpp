@@ -1,12 +1,11 @@
 #include "store/redis/redis_url.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <map>
 #include <utility>
 
 #include "core/quoted.hpp"
 #include "store/shown_url.hpp"
+#include "store/url_text.hpp"
 
 namespace trinco::detail {
 namespace {
@@ -16,39 +15,6 @@ constexpr std::uint16_t sentinel_port = 26379;
 constexpr unsigned most_databases = 1'000'000;
 constexpr std::size_t most_nodes = 64;
 constexpr std::size_t longest_path = 107;  // of a Unix socket
-
-int value_of_hex(char c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-    return -1;
-}
-
-// Nothing when a percent sign is not followed by two hexadecimal digits.
-std::optional<std::string> decoded(std::string_view text) {
-    std::string out;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        if (text[i] != '%') {
-            out += text[i];
-            continue;
-        }
-        if (i + 2 >= text.size()) return {};
-        const int high = value_of_hex(text[i + 1]);
-        const int low = value_of_hex(text[i + 2]);
-        if (high < 0 || low < 0) return {};
-        out += static_cast<char>(high * 16 + low);
-        i += 2;
-    }
-    return out;
-}
-
-template <class Number>
-std::optional<Number> number_of(std::string_view text, Number most) {
-    Number n{};
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
-    if (error != std::errc() || end != text.data() + text.size() || n > most) return {};
-    return n;
-}
 
 class parser {
 public:
@@ -145,8 +111,8 @@ bool parser::user_info(std::string_view text) {
     if (colon == std::string_view::npos) {
         return wrong("before the @ come user:password or :password, with the colon");
     }
-    auto user = decoded(text.substr(0, colon));
-    auto password = decoded(text.substr(colon + 1));
+    auto user = without_percents(text.substr(0, colon));
+    auto password = without_percents(text.substr(colon + 1));
     if (!user || !password) {
         return wrong(
             "in a user or a password a % is followed by two hexadecimal digits; a % "
@@ -158,7 +124,7 @@ bool parser::user_info(std::string_view text) {
 }
 
 bool parser::path_of_socket() {
-    const auto path = decoded(rest_);
+    const auto path = without_percents(rest_);
     if (!path || path->empty() || path->front() != '/' || path->size() > longest_path ||
         path->find('\0') != std::string::npos) {
         return wrong(
@@ -187,43 +153,17 @@ bool parser::hosts(std::string_view text) {
 }
 
 bool parser::host(std::string_view text) {
-    const auto whole = text;
-    std::string name;
-    if (text.starts_with('[')) {
-        const auto end = text.find(']');
-        if (end == std::string_view::npos) return wrong("a host that begins with [ lacks its ]");
-        name = text.substr(1, end - 1);
-        text.remove_prefix(end + 1);
-    } else {
-        name = text.substr(0, text.find(':'));
-        text.remove_prefix(name.size());
-    }
-    if (name.empty() || name.size() > 255 ||
-        !std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c != '%'; })) {
-        return wrong(whole.empty()
-                         ? "a host is missing"
-                         : "what stands before a colon, a slash or a comma names no host");
-    }
-    auto port = out_.kind == redis_target::kind_t::sentinel ? sentinel_port : server_port;
-    if (!text.empty()) {
-        const auto given =
-            text.front() == ':' ? number_of<std::uint16_t>(text.substr(1), 65'535) : std::nullopt;
-        if (!given || *given == 0) {
-            // Not shown: whoever left out the host has a password here.
-            return wrong("the port of " + quoted(name) +
-                         " must be a number from 1 to 65535; an "
-                         "address of IPv6 stands in brackets");
-        }
-        port = *given;
-    }
-    out_.nodes.push_back(stream_address::tcp(std::move(name), port));
+    const bool sentinel = out_.kind == redis_target::kind_t::sentinel;
+    auto one = host_and_port(text, sentinel ? sentinel_port : server_port, wrong_);
+    if (!one) return false;
+    out_.nodes.push_back(std::move(*one));
     return true;
 }
 
 bool parser::path(std::string_view text) {
     if (out_.kind == redis_target::kind_t::sentinel) {
         const auto slash = text.find('/');
-        auto name = decoded(text.substr(0, slash));
+        auto name = without_percents(text.substr(0, slash));
         if (!name || name->empty()) {
             return wrong(
                 "after the Sentinels come a slash and the name by which they know the "
@@ -236,7 +176,7 @@ bool parser::path(std::string_view text) {
 }
 
 bool parser::database(std::string_view text) {
-    const auto number = number_of<unsigned>(text, most_databases);
+    const auto number = whole_number<unsigned>(text, most_databases);
     if (!number) return wrong("the database must be a number of at most 1000000, like /0");
     if (*number != 0 && out_.kind == redis_target::kind_t::cluster) {
         return wrong("a cluster has no databases but 0, and " + std::to_string(*number) +
@@ -255,7 +195,8 @@ bool parser::options() {
         if (one.empty()) continue;
         const auto equals = one.find('=');
         const auto key = one.substr(0, equals);
-        auto value = decoded(equals == std::string_view::npos ? "" : one.substr(equals + 1));
+        auto value =
+            without_percents(equals == std::string_view::npos ? "" : one.substr(equals + 1));
         if (std::find(seen.begin(), seen.end(), key) != seen.end()) {
             return wrong("an option is given twice");
         }

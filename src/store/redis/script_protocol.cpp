@@ -50,12 +50,6 @@ void put(arguments& to, const view& v) {
     return bool(apply(nothing, who, n, some_time, did).error);
 }
 
-[[nodiscard]] bool is_possible(const view& v) {
-    news n;
-    n.mine = v;
-    return !is_refused({"i", "v"}, n);
-}
-
 // A policy under which no value of another option contradicts any value of one.
 [[nodiscard]] policy permissive() {
     policy p;
@@ -175,7 +169,7 @@ std::optional<script_call> call_of(std::string_view name_space, const breaker_id
 }
 
 script_call call_of(std::string_view name_space, const look_request& q) {
-    const view mine = is_possible(q.mine) ? q.mine : view{};
+    const view mine = is_acceptable(q.mine) ? q.mine : view{};
     return {redis_script::look,
             {breaker_keys(name_space, q.breaker).front()},
             {text_of(mine.era), text_of(mine.rev), text_of(mine.options_stamp)}};
@@ -186,7 +180,7 @@ std::optional<script_call> call_of(std::string_view name_space, const breaker_id
     if (p.token == 0) return std::nullopt;
     script_call c{redis_script::probe, breaker_keys(name_space, p.breaker), {}};
     c.arguments = {who.instance, who.voter, breaker_channel(name_space), p.breaker};
-    put(c.arguments, is_possible(p.mine) ? p.mine : view{});
+    put(c.arguments, is_acceptable(p.mine) ? p.mine : view{});
     c.arguments.emplace_back(name_of(p.step));
     c.arguments.push_back(text_of(p.token));
     c.arguments.push_back(text_of(p.lease));

@@ -208,36 +208,68 @@ script_answer<std::optional<report>> report_from(const resp_reply& reply,
                    : finished(in, std::move(a));
 }
 
+namespace {
+
+// Reads the words of a notice, as `reading` reads the elements of a reply. In place, because every
+// process of the fleet waits for this when the breaker opens.
+class words {
+public:
+    explicit words(std::string_view text) : left_(text) {}
+
+    [[nodiscard]] bool is_good() const noexcept { return good_; }
+    [[nodiscard]] std::string_view next() {
+        const auto end = std::min(left_.find(' '), left_.size());
+        const std::string_view word = left_.substr(0, end);
+        left_.remove_prefix(std::min(end + 1, left_.size()));
+        return word;
+    }
+    [[nodiscard]] std::string_view rest() const noexcept { return left_; }
+
+    [[nodiscard]] std::uint64_t number(std::uint64_t most) {
+        const std::string_view digits = next();
+        std::uint64_t x = 0;
+        const auto* const end = digits.data() + digits.size();
+        const auto read = std::from_chars(digits.data(), end, x);
+        if (read.ec != std::errc() || read.ptr != end || x > most) good_ = false;
+        return good_ ? x : 0;
+    }
+    template <class E>
+    [[nodiscard]] E choice(E last) {
+        return static_cast<E>(number(static_cast<std::uint64_t>(last)));
+    }
+    [[nodiscard]] milliseconds duration() { return milliseconds(number(max_era)); }
+
+private:
+    std::string_view left_;
+    bool good_ = true;
+};
+
+}  // namespace
+
 std::optional<notice> notice_from(std::string_view message) {
-    const auto word = [&message] {
-        const auto end = std::min(message.find(' '), message.size());
-        const std::string_view w = message.substr(0, end);
-        message.remove_prefix(std::min(end + 1, message.size()));
-        return w;
-    };
-    const std::string_view kind_word = word();
-    notice n;
+    constexpr std::uint64_t most = std::numeric_limits<std::int64_t>::max();
+    std::optional<notice> read(std::in_place);
+    words in(message);
+    const auto kind_word = in.next();
     if (kind_word == "flush") {
-        n.kind = notice::kind_t::flush;
+        read->kind = notice::kind_t::flush;
     } else if (kind_word != "changed") {
         return std::nullopt;
     }
-    n.breaker = word();
-    std::vector<resp_reply> parts;
-    for (int k = 0; k < 8; ++k) {
-        const std::string_view digits = word();
-        std::int64_t x = -1;
-        const auto end = digits.data() + digits.size();
-        if (std::from_chars(digits.data(), end, x).ptr != end || digits.empty()) {
-            return std::nullopt;
-        }
-        parts.push_back(resp_reply::of(x));
-    }
-    parts.push_back(resp_reply::of(std::string(message)));
-    const resp_reply whole = resp_reply::of({resp_reply::of(std::move(parts))});
-    reading in(whole);
-    in.get(n.fleet);
-    return in.is_done() && !n.breaker.empty() ? std::optional(std::move(n)) : std::nullopt;
+    read->breaker = in.next();
+    view& v = read->fleet;
+    v.era = in.number(most);
+    v.rev = in.number(most);
+    v.state = in.choice(breaker_state::half_open);
+    v.remaining = in.duration();
+    v.backoff_level = static_cast<decltype(v.backoff_level)>(
+        in.number(std::numeric_limits<decltype(v.backoff_level)>::max()));
+    v.over = in.choice(override_kind::observing);
+    v.over_remaining = in.duration();
+    v.options_stamp = in.number(most);
+    v.reason = in.rest();
+    if (!in.is_good() || read->breaker.empty()) read.reset();
+    return read;
 }
 
 }  // namespace trinco::detail

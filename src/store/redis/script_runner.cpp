@@ -1,5 +1,6 @@
 #include "store/redis/script_runner.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/backoff.hpp"
@@ -18,11 +19,12 @@ constexpr backoff patience{10ms, 500ms};
 constexpr auto told_recently = 50ms;
 
 std::string command_of(const script_call& call, bool whole) {
-    std::vector<std::string> words;
+    const auto keys = std::to_string(call.keys.size());
+    std::vector<std::string_view> words;
     words.reserve(3 + call.keys.size() + call.arguments.size());
     words.emplace_back(whole ? "EVAL" : "EVALSHA");
-    words.emplace_back(whole ? text_of(call.script) : name_of(call.script));
-    words.push_back(std::to_string(call.keys.size()));
+    words.push_back(whole ? text_of(call.script) : name_of(call.script));
+    words.emplace_back(keys);
     words.insert(words.end(), call.keys.begin(), call.keys.end());
     words.insert(words.end(), call.arguments.begin(), call.arguments.end());
     return resp_command(words);
@@ -185,7 +187,7 @@ void script_runner::finish(id_t id, std::error_code error, resp_reply reply) {
     const auto ended = std::move(found->second);
     runs_.erase(found);
     if (ended->alone) --alone_;
-    if (runs_.empty() || (under_way() == 0 && !ended->alone)) {
+    if (idle_ && (runs_.empty() || (under_way() == 0 && !ended->alone))) {
         on_.post([weak = std::weak_ptr(self_)] {
             const auto self = weak.lock();
             if (self && *self != nullptr && (*self)->under_way() == 0 && (*self)->idle_) {
@@ -197,6 +199,11 @@ void script_runner::finish(id_t id, std::error_code error, resp_reply reply) {
     const bool doubtful = ended->in_doubt && error && kind_of(error) == error_kind::not_applied;
     if (doubtful) error = errc::unknown_outcome;
     if (ended->done) ended->done(error, std::move(reply));
+}
+
+bool script_runner::in_doubt() const noexcept {
+    return std::any_of(runs_.begin(), runs_.end(),
+                       [](const auto& run) { return run.second->in_doubt; });
 }
 
 void script_runner::forget(id_t id) {

@@ -54,6 +54,8 @@ public:
 
     // Why the server refused what was asked last, run_alone aside; empty when it answered.
     [[nodiscard]] const std::string& refusal() const noexcept { return refusal_; }
+    // Whether one of them may have been carried out, because a connection ended under it.
+    [[nodiscard]] bool in_doubt() const noexcept;
     // Requests without an answer: those of run, and those of run_alone.
     [[nodiscard]] std::size_t under_way() const noexcept { return runs_.size() - alone_; }
     [[nodiscard]] std::size_t alone() const noexcept { return alone_; }

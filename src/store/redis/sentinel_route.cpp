@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/mutant.hpp"
+#include "store/redis/sentinel_jury.hpp"
 #include "store/redis/sentinel_seeker.hpp"
 #include "store/redis/sentinel_watch.hpp"
 #include "store/redis/server_life.hpp"
@@ -20,6 +21,8 @@ constexpr auto ping_after = 5s;
 constexpr auto check_within = 1s;
 // Sentinels tell each other of a fail-over within two seconds.
 constexpr auto check_again_after = 3s;
+// A fail-over that takes longer than that is none, or fails.
+constexpr auto longest_doubt = 10s;
 
 class sentinel_route final : public redis_route {
 public:
@@ -30,15 +33,21 @@ public:
           changed_(std::move(changed)),
           for_commands_(on, streams, target_),
           for_hearing_(on, streams, target_),
-          for_check_(on, streams, target_) {
+          for_check_(on, streams, target_),
+          jury_(on, streams, target_) {
         auto options = greeting();
         options.steps.push_back(life_step([this](std::string run_id) {
-            is_another_ = life_.is_another(std::move(run_id)) || is_another_;
+            is_unknown_ = run_id.empty();
+            if (!life_.is_another(std::move(run_id))) return;
+            is_another_ = true;
+            doubted_since_.reset();  // doubts of the one before say nothing of this one
         }));
         options.find = [this](deadline by, sentinel_seeker::on_found done) {
             if (announced_) return tell_later(*std::exchange(announced_, {}), std::move(done));
             return for_commands_.find(by, std::move(done));
         };
+        options.doubted = [this] { return is_doubted(); };
+        options.admit = [this](deadline by, auto done) { return admit(by, std::move(done)); };
         commands_.emplace(on_, streams_, target_.nodes.front(), std::move(options),
                           [this](const redis_link_event& e) { commands_changed(e); });
         watch_.emplace(
@@ -96,8 +105,27 @@ private:
                       [d = std::move(done), w = std::move(where)]() mutable { d(std::move(w)); });
     }
 
+    // Whether the server that answers was restarted since it was followed, as far as we can know.
+    [[nodiscard]] bool is_doubted() {
+        if (followed_ != commands_->where() || !(is_another_ || is_unknown_)) return false;
+        if (!doubted_since_) doubted_since_ = on_.now();
+        return on_.now() - *doubted_since_ < longest_doubt &&
+               !TRINCO_MUTANT("sentinel_takes_it_back_at_once");
+    }
+
+    [[nodiscard]] op admit(deadline by, unique_function<void(std::optional<redis_refusal>)> done) {
+        return jury_.ask(
+            by, [this, d = std::move(done)](const std::vector<sentinel_word>& words) mutable {
+                auto verdict = judge_return(words, commands_->where());
+                if (verdict.elsewhere) announced_ = std::move(verdict.elsewhere);
+                d(std::move(verdict.refusal));
+            });
+    }
+
     void commands_changed(const redis_link_event& e) {
         if (e.up) {
+            followed_ = commands_->where();
+            doubted_since_.reset();
             for_commands_.confirm();
             follow();
         }
@@ -137,17 +165,20 @@ private:
             [this, first = std::move(first)](const redis_found& found) { checked(first, found); });
     }
 
-    // One that was cut off from the others may name a primary of the past: a working connection is
-    // given up for the word of two only, or of the only one that answers.
+    // One that was cut off from the others, or has not heard of it yet, may name a primary of the
+    // past: a working connection is given up, and kept, for the word of two only, or of the only
+    // one that answers.
     void checked(const std::optional<stream_address>& first, const redis_found& found) {
         if (!commands_->up()) return;  // coming up, they ask themselves
         const auto* const named = std::get_if<stream_address>(&found);
         if (!first) {
-            if (named == nullptr) return;
-            if (*named == commands_->where()) return for_check_.confirm();
-            return check(*named);
+            if (named != nullptr) check(*named);
+            return;
         }
-        if (named == nullptr || *named == *first) return switched(*first);
+        if (named == nullptr || *named == *first) {
+            for_check_.confirm();
+            return switched(*first);
+        }
         check_later_ = on_.after(check_again_after, [this] { check(); });
     }
 
@@ -158,11 +189,15 @@ private:
     on_message heard_;
     server_life life_;
     bool is_another_ = false;                  // of the connection that is being made
+    bool is_unknown_ = false;                  // its run id
     std::optional<stream_address> announced_;  // and not connected to yet
+    std::optional<stream_address> followed_;   // the last one that was up
+    std::optional<deadline> doubted_since_;    // it is back there
     std::shared_ptr<int> alive_ = std::make_shared<int>(0);
     sentinel_seeker for_commands_;
     sentinel_seeker for_hearing_;
     sentinel_seeker for_check_;
+    sentinel_jury jury_;
     std::optional<redis_link> commands_;
     std::optional<redis_link> hearing_;
     std::optional<sentinel_watch> watch_;

@@ -3,10 +3,12 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace trinco::detail {
 
 // Empty when there are no words, or more than 512 MiB of them, which no server takes.
 [[nodiscard]] std::string resp_command(std::span<const std::string> words);
+[[nodiscard]] std::string resp_command(std::span<const std::string_view> words);
 
 }  // namespace trinco::detail

@@ -254,7 +254,7 @@ TEST_F(ClusterRoute, a_wrong_password_is_a_denial) {
     expect_error(*a, errc::denied);
     ASSERT_FALSE(events_.empty());
     EXPECT_EQ(events_[0].reason.why,
-              "no node says where what is: the server refused AUTH: WRONGPASS");
+              "no node says where what is: the server refused AUTH: \"WRONGPASS no\"");
 }
 
 TEST_F(ClusterRoute, a_server_that_is_no_node_is_said_to_be_none) {

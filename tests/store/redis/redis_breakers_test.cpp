@@ -356,6 +356,21 @@ TEST_F(RedisBreakers, what_changed_before_anything_was_heard_is_a_gap_when_somet
     EXPECT_EQ(told(), "gap");
 }
 
+// Who only reads, as `breakers watch` does, misses as much: also after another server has come.
+TEST_F(RedisBreakers, what_changed_after_a_list_was_read_and_before_the_channel_is_a_gap) {
+    subscribe();
+    connect();
+    route_->change(event_kind::deaf, {errc::unavailable, "gone"});
+    route_->change(event_kind::down, {errc::unavailable, "gone"});
+    route_->change(event_kind::up);
+    route_->change(event_kind::other_server);
+    const auto g = inspect("", "", 1);
+    route_->answer(names_of({}));
+    EXPECT_EQ(g->times, 1);
+    route_->change(event_kind::hearing);
+    EXPECT_EQ(told(), "new_server gap");
+}
+
 // Its script may have run before the channel was listened to, and the change after it.
 TEST_F(RedisBreakers, what_is_under_way_when_the_channel_is_heard_first_is_a_gap) {
     subscribe();

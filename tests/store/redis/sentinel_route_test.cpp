@@ -308,6 +308,19 @@ TEST_F(SentinelRoute, a_switch_that_was_missed_is_found_when_the_watch_is_back) 
     expect_answer(*a, "b:1 x");
 }
 
+TEST_F(SentinelRoute, a_switch_that_was_missed_is_found_though_one_has_not_heard_of_it) {
+    open();
+    run(2s);
+    fail_over();
+    roles_["a:1"] = "master";  // nobody has told it
+    names_["s1:1"] = {"a", "1"};
+    fleet_.cut(watched());
+    run(10s);
+    const auto a = ask("x");
+    run(10ms);
+    expect_answer(*a, "b:1 x");
+}
+
 TEST_F(SentinelRoute, a_sentinel_that_was_cut_off_does_not_draw_us_back) {
     open();
     run(2s);

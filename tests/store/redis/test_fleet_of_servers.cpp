@@ -53,11 +53,24 @@ void pause() {
     throw std::runtime_error("no free port");
 }
 
-[[nodiscard]] words server_words(const fleet_process& p, const words& more) {
+// Names and values of the configuration, of servers and Sentinels alike.
+[[nodiscard]] std::vector<std::pair<std::string, std::string>> port_settings(
+    const fleet_process& p, const std::optional<fleet_tls>& tls) {
+    const auto port = std::to_string(p.port());
+    if (!tls) return {{"port", port}};
+    return {{"port", "0"},
+            {"tls-port", port},
+            {"tls-cert-file", tls->certificate},
+            {"tls-key-file", tls->key},
+            {"tls-ca-cert-file", tls->authority},
+            {"tls-auth-clients", "no"},
+            {"tls-replication", "yes"}};
+}
+
+[[nodiscard]] words server_words(const fleet_process& p, const words& more,
+                                 const std::optional<fleet_tls>& tls = {}) {
     words all{"--bind",
               "127.0.0.1",
-              "--port",
-              std::to_string(p.port()),
               "--unixsocket",
               p.socket(),
               "--dir",
@@ -74,6 +87,10 @@ void pause() {
               "1",
               "--repl-diskless-sync-delay",
               "0"};
+    for (const auto& [name, value] : port_settings(p, tls)) {
+        all.push_back("--" + name);
+        all.push_back(value);
+    }
     all.insert(all.end(), more.begin(), more.end());
     return all;
 }
@@ -212,14 +229,16 @@ single_server::single_server(const std::string& program, words more) {
 // ---- Sentinels ----------------------------------------------------------------------------------
 
 sentinel_fleet::sentinel_fleet(const std::string& program, words more,
-                               std::chrono::milliseconds down_after)
-    : more_(std::move(more)) {
-    const auto primary_words = [this](const fleet_process& p) { return server_words(p, more_); };
+                               std::chrono::milliseconds down_after, std::optional<fleet_tls> tls)
+    : more_(std::move(more)), tls_(std::move(tls)) {
+    const auto primary_words = [this](const fleet_process& p) {
+        return server_words(p, more_, tls_);
+    };
     servers.emplace_back(program, folder_.make("server0"), primary_words);
     servers[0].wait_until_it_answers();
     const auto port = servers[0].port();
     servers.emplace_back(program, folder_.make("server1"), [this, port](const fleet_process& p) {
-        auto all = server_words(p, more_);
+        auto all = server_words(p, more_, tls_);
         for (const auto& word :
              {std::string("--replicaof"), std::string("127.0.0.1"), std::to_string(port)}) {
             all.push_back(word);
@@ -239,14 +258,17 @@ void sentinel_fleet::start_sentinels(const std::string& program,
                                      std::chrono::milliseconds down_after) {
     const auto port = std::to_string(servers[0].port());
     for (int i = 0; i < 3; ++i) {
-        const auto config = [port, down_after](const fleet_process& p) -> words {
+        const auto config = [this, port, down_after](const fleet_process& p) -> words {
             const auto file = p.folder() + "/" + std::to_string(p.port()) + ".conf";
             // It keeps there what it learns.
             if (!fs::exists(file)) {
                 std::ofstream out(file);
                 const std::string to = std::string(name) + " ";
-                out << "bind 127.0.0.1\nport " << p.port() << "\nunixsocket " << p.socket()
-                    << "\ndir " << p.folder() << "\nlogfile " << p.folder() << "/log\n"
+                for (const auto& [setting, value] : port_settings(p, tls_)) {
+                    out << setting << ' ' << value << '\n';
+                }
+                out << "bind 127.0.0.1\nunixsocket " << p.socket() << "\ndir " << p.folder()
+                    << "\nlogfile " << p.folder() << "/log\n"
                     << "sentinel monitor " << to << "127.0.0.1 " << port << " 2\n"
                     << "sentinel down-after-milliseconds " << to << down_after.count() << "\n"
                     << "sentinel failover-timeout " << to << "3000\n";
@@ -294,11 +316,12 @@ std::size_t sentinel_fleet::primary() const {
 // ---- a cluster ----------------------------------------------------------------------------------
 
 cluster_fleet::cluster_fleet(const std::string& program, words more,
-                             std::chrono::milliseconds down_after) {
+                             std::chrono::milliseconds down_after, std::optional<fleet_tls> tls) {
+    if (tls) more.insert(more.end(), {"--tls-cluster", "yes"});
     for (int i = 0; i < 6; ++i) {
         nodes.emplace_back(program, folder_.make("node" + std::to_string(i)),
-                           [more](const fleet_process& p) {
-                               words all = server_words(p, more);
+                           [more, tls](const fleet_process& p) {
+                               words all = server_words(p, more, tls);
                                for (const auto& word :
                                     {std::string("--cluster-enabled"), std::string("yes"),
                                      std::string("--cluster-node-timeout"), std::string("1500"),

@@ -14,12 +14,20 @@
 #include <deque>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tests/store/redis/test_server.hpp"
 
 namespace trinco::detail::test {
+
+// PEM files. With them servers speak TLS alone, with each other too, but at their Unix sockets.
+struct fleet_tls {
+    std::string certificate;
+    std::string key;
+    std::string authority;
+};
 
 // One process of a fleet, which may be killed and begun again at the same place.
 class fleet_process {
@@ -95,7 +103,8 @@ public:
     // primary and the replica, beside ours.
     // `down_after`: a primary that has not answered for that long is replaced.
     explicit sentinel_fleet(const std::string& program, std::vector<std::string> more = {},
-                            std::chrono::milliseconds down_after = std::chrono::milliseconds(600));
+                            std::chrono::milliseconds down_after = std::chrono::milliseconds(600),
+                            std::optional<fleet_tls> tls = {});
 
     static constexpr const char* name = "trinco-test";
     [[nodiscard]] std::string url() const;
@@ -111,6 +120,7 @@ private:
 
     fleet_folder folder_;
     std::vector<std::string> more_;
+    std::optional<fleet_tls> tls_;
 };
 
 class cluster_fleet {
@@ -119,7 +129,8 @@ public:
     // Returns when all nodes agree. `more`: words for each node, beside ours.
     // `down_after`: a node that has not answered for that long is replaced.
     explicit cluster_fleet(const std::string& program, std::vector<std::string> more = {},
-                           std::chrono::milliseconds down_after = std::chrono::milliseconds(1'500));
+                           std::chrono::milliseconds down_after = std::chrono::milliseconds(1'500),
+                           std::optional<fleet_tls> tls = {});
 
     static constexpr unsigned slots = 16'384;
     [[nodiscard]] std::string url() const;

@@ -66,8 +66,13 @@ local function parse_rules(text)
 end
 
 -- Voters stay packed until somebody needs more of one than the census does: r.packed holds those,
--- r.voters the others.
+-- r.voters the others. What every transition does to all of them is done to the bytes, and
+-- r.repacked has the names of those that it has changed.
 local voter_layout = '<ddddddddddddd'
+local no_counts = struct.pack('<ddddddd', 0, 0, 0, 0, 0, 0, -1)
+local no_results = struct.pack('<ddd', 0, 0, 0)
+local not_aside = struct.pack('<d', 0)
+local sub = string.sub
 local function packed_voter(v)
   local n = v.window.sum
   return struct.pack(voter_layout, v.heard, n[2], n[3], n[4], n[1], n[5], n[6], v.window.oldest,
@@ -96,22 +101,49 @@ local function judged_part(bytes)
   return {success, failure, slow_success, slow_failure}, oldest
 end
 
+local function unpack_voter(name, bytes)
+  local v = voter_from(name, bytes)
+  v.changed = r.repacked[name]
+  r.voters[name] = v
+end
+
 local function voter(name)
   local bytes = r.packed[name]
   if bytes then
-    r.voters[name], r.packed[name] = voter_from(name, bytes), nil
+    unpack_voter(name, bytes)
+    r.packed[name], r.repacked[name] = nil, nil
   end
   return r.voters[name]
 end
 
 local function all_voters()
-  for name, bytes in pairs(r.packed) do r.voters[name] = voter_from(name, bytes) end
-  r.packed = {}
+  for name, bytes in pairs(r.packed) do unpack_voter(name, bytes) end
+  r.packed, r.repacked = {}, {}
   return r.voters
 end
 
+local function repack(name, bytes)
+  if bytes ~= r.packed[name] then r.packed[name], r.repacked[name] = bytes, true end
+end
+
+-- Empties the windows of the packed ones; with `results` also what they have settled, and with
+-- `forgiven` nobody of them stays set aside.
+local function clear_packed(results, forgiven)
+  for name, bytes in pairs(r.packed) do
+    local rest = sub(bytes, 65)
+    if results then
+      rest = sub(rest, 1, 8) .. no_results .. (forgiven and not_aside or sub(rest, 33))
+    end
+    repack(name, sub(bytes, 1, 8) .. no_counts .. rest)
+  end
+end
+
+local function forgive_packed()
+  for name, bytes in pairs(r.packed) do repack(name, sub(bytes, 1, 96) .. not_aside) end
+end
+
 local function load_voters()
-  r.voters, r.packed = {}, {}
+  r.voters, r.packed, r.repacked = {}, {}, {}
   local all = r.is_new and {} or redis.call('HGETALL', KEYS[2])
   for k = 1, #all, 2 do r.packed[all[k]] = all[k + 1] end
   r.voters_were_there = #all > 0
@@ -204,6 +236,10 @@ end
 
 local function changed_voters()
   local out = {}
+  for name in pairs(r.repacked) do
+    out[#out + 1] = name
+    out[#out + 1] = r.packed[name]
+  end
   for name, v in pairs(r.voters) do
     if v.changed or v.window.changed then
       out[#out + 1] = name

@@ -26,16 +26,17 @@ local function is_frozen() return r.over == FORCED_OPEN or r.over == DISABLED en
 local function begin_era(to, t, reason)
   r.era, r.rev = max(r.era + 1, t), 0
   r.state, r.since, r.ends, r.reason, r.reclaimed = to, t, t, reason, 0
-  for _, v in pairs(all_voters()) do
+  for _, v in pairs(r.voters) do
     v.succeeded, v.failed, v.settled_at, v.changed = 0, 0, 0, true
     if to == OPEN then v.set_aside = false end
   end
-  clear_windows()
+  clear_windows(true, to == OPEN)
   r.changed = true
 end
 
 local function forgive_all()
-  for _, v in pairs(all_voters()) do v.set_aside, v.changed = false, true end
+  forgive_packed()
+  for _, v in pairs(r.voters) do v.set_aside, v.changed = false, true end
 end
 
 local function enter_open(t, length_ms, reason)
