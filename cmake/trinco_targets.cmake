@@ -56,6 +56,8 @@ endfunction()
 # executable becomes a test of ctest. Labels with a meaning beyond a name:
 #   realtime   waits for the real clock, so it runs alone
 #   stress     several real threads; built by the target tests_stress and run under TSan
+#   bytes      reads what a peer may send; built by the target tests_bytes and run under ASan and
+#              UBSan also where time is short
 function(trinco_test name)
   cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LINKS;LABELS" ${ARGN})
   trinco_executable(${name} SOURCES ${arg_SOURCES}

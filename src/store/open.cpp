@@ -34,6 +34,7 @@ struct own_scheme {
     std::string_view factory;
 };
 constexpr std::string_view redis_factory = "trinco::drivers::redis() of trinco/redis.hpp";
+constexpr std::string_view etcd_factory = "trinco::drivers::etcd() of trinco/etcd.hpp";
 constexpr std::array own_schemes{
     own_scheme{"memory", "trinco::drivers::memory() of trinco/memory.hpp"},
     own_scheme{"local", "trinco::drivers::local() of trinco/local.hpp"},
@@ -42,10 +43,12 @@ constexpr std::array own_schemes{
     own_scheme{"redis+unix", redis_factory},
     own_scheme{"redis+sentinel", redis_factory},
     own_scheme{"redis+cluster", redis_factory},
+    own_scheme{"etcd", etcd_factory},
+    own_scheme{"etcds", etcd_factory},
 };
 // Stores that one may well expect here, and that it cannot open.
-constexpr std::array<std::string_view, 7> later_schemes{
-    "etcd", "etcds", "consul", "consuls", "zookeeper", "postgres", "postgresql",
+constexpr std::array<std::string_view, 5> later_schemes{
+    "consul", "consuls", "zookeeper", "postgres", "postgresql",
 };
 
 // Everything that a closing store still needs, owned by its own completions, so that it goes on by
@@ -187,7 +190,7 @@ std::string advice(const store_url& url, std::span<const driver> drivers) {
     const bool has_all = std::all_of(own_schemes.begin(), own_schemes.end(), [&](const auto& own) {
         return passed.find(std::string(own.scheme) + ":") != std::string::npos;
     });
-    return has_all ? "" : "Trinco itself has drivers for memory:, local: and redis:";
+    return has_all ? "" : "Trinco itself has drivers for memory:, local:, redis: and etcd:";
 }
 
 std::shared_ptr<store_driver> driver_for(const store_url& url, std::span<const driver> drivers) {

@@ -29,10 +29,24 @@ foreach(script IN LISTS scripts)
   endif()
 endforeach()
 
+# The program finds its second executable where it was installed, with nobody to talk to there.
+if(program AND local AND redis)
+  file(WRITE ${work}/none.toml "")
+  set(ENV{TRINCO_CONFIG} ${work}/none.toml)
+  set(ENV{TRINCO_BREAKERS_MIRROR} none)
+  execute_process(COMMAND ${work}/installed/bin/trinco call b --on-no-store run
+                          --breakers redis://127.0.0.1:1 -- sh -c "readlink /proc/$PPID/exe"
+                  OUTPUT_VARIABLE output ERROR_VARIABLE error RESULT_VARIABLE code)
+  if(NOT code EQUAL 0 OR NOT output MATCHES "/trinco/trinco-fleet\n$")
+    message(FATAL_ERROR "the installed trinco did not go on as trinco-fleet: ${output}${error}")
+  endif()
+endif()
+
 set(configure ${CMAKE_COMMAND} -G Ninja -S ${source} -D CMAKE_PREFIX_PATH=${work}/installed
     -D CMAKE_CXX_COMPILER=${compiler} -D CMAKE_CXX_FLAGS=${flags}
     -D CMAKE_CXX_COMPILER_LAUNCHER=${launcher})
-run(${configure} -B ${work}/consumer -D LOCAL=${local} -D REDIS=${redis})
+run(${configure} -B ${work}/consumer -D LOCAL=${local} -D REDIS=${redis}
+    -D ETCD=${etcd})
 run(${CMAKE_COMMAND} --build ${work}/consumer)
 run(${work}/consumer/consumer)
 if(local)
@@ -40,6 +54,9 @@ if(local)
 endif()
 if(redis)
   run(${work}/consumer/redis_consumer)
+endif()
+if(etcd)
+  run(${work}/consumer/etcd_consumer)
 endif()
 
 # A component that does not exist makes the package not found, with its name.

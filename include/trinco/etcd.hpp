@@ -1,0 +1,81 @@
+// The driver of etcd (3.4 or later): locks of a whole fleet, kept by a Raft cluster.
+//
+//     auto where = trinco::open("etcd://10.0.0.1,10.0.0.2,10.0.0.3", {trinco::drivers::etcd()});
+//     trinco::session s(where);
+//
+//   URL                                                  the servers
+//   etcd://[USER:PASSWORD@]HOST[:2379],HOST[:2379]...    members of one cluster, one or more
+//   etcds://...                                          the same with TLS
+//
+// What has a meaning in a URL is written with percent signs (%40 for @). An address of IPv6 stands
+// in brackets. After a ?, joined by &:
+//
+//   ca=FILE             PEM of the only authorities that are believed; default: the system's
+//   cert=FILE&key=FILE  PEM, who we are, for servers that ask; they are read anew for each
+//                       connection, so a renewed certificate needs no restart
+//   server_name=NAME    whom the certificates must be for, instead of the hosts
+//   verify=no           believes anybody; for tests
+//   prefix=NAME         all keys begin with NAME/; at most 100 bytes, a name as of a lock. Default:
+//                       none, so that the locks are those of etcdctl
+//   token_epoch=N       0 (default) to 255: tokens are N x 2^45 larger. Raise it after a snapshot
+//                       was restored, since revisions, of which tokens are made, go back then
+//
+// Locks        yes; breakers no: what changes with each call is no load for a Raft log. A lock here
+//              is the same lock as of `etcdctl lock NAME`, of Go's concurrency package, jetcd and
+//              etcd's Lock service: all wait for each other in the order of coming.
+// Members      All are as good. One that does not answer half of a call's time, refuses, has no
+//              leader or shows a wrong certificate is left for another one, and connections come
+//              back by themselves, with random waits of up to 1 s and at once when something is
+//              asked for. List all members: one that is listed alone is one that must not fail.
+//              Opening waits for none of them: what cannot be reached shows in the calls.
+// Connections  up to three to the member in use, each made when it is first needed: for requests,
+//              for renewals, for watches, so that a flood of one does not delay the others.
+// Leases       TTLs are whole seconds. The server raises one that is below 1.5 times its election
+//              timeout (2 s by its defaults), and the session says what was granted. A new leader
+//              lets all leases begin anew: a lock of a dead holder may stay for twice its TTL.
+// Login        USER and PASSWORD are exchanged for a token when something is first asked for, and
+//              again whenever the server does not take it any more (by default it forgets one that
+//              nobody used for 300 s). A refused password is tried again after 5 s. Where etcd asks
+//              nobody who he is, user and password are not used.
+// Rights       read and write on the names of the locks and, for records and `once`, on what begins
+//              with trinco:records/ (behind the prefix). Renewal needs the right to write every key
+//              of the lease.
+//
+// When the server cannot serve, sessions go on until their deadline and then say so (session.hpp).
+//
+//   the server says                          code             and then
+//   nothing; no connection; no leader        unavailable,     another member, again until the
+//                                            unknown_outcome  deadline
+//                                            when a change
+//                                            was sent
+//   request timed out, leader changed        unknown_outcome  of changes; reads are repeated
+//   too many requests, database space        busy             nothing was changed. A full database
+//   exceeded, request is too large                            takes no lock until it was compacted,
+//                                                             defragmented and its alarm disarmed
+//   authentication failed, permission        denied
+//   denied, a certificate is not believed
+//   lease not found                          lost
+//   a certificate for another name, no TLS,  invalid          when every member says so
+//   no etcd
+//
+// Cost         open: a thread "trinco"; when something is first asked for gRPC begins some threads
+//              of its own, which all etcd stores of the process share, and a store one more
+//              ("trinco-grpc"). Lock and unlock are two commits of the cluster; a lock that was
+//              waited for one commit and one read.
+// Bounds       20,000 requests under way, 20,000 watches (one a waiter), messages of 4 MiB:
+//              errc::busy.
+// fork         Open stores after fork(), never before: in a child every call is errc::forked.
+// Logs         gRPC prints errors of connections to stderr unless GRPC_VERBOSITY=NONE is in the
+//              environment when the process starts.
+// Errors       open: errc::invalid, with a sentence, for a URL that is not of this form. Nothing
+//              else: a server that is not there, or a file that cannot be read, shows in the calls.
+// Thread-safety: a driver may be copied and used from any thread. Stores share nothing.
+#pragma once
+
+#include "trinco/store.hpp"
+
+namespace trinco::drivers {
+
+[[nodiscard]] driver etcd();
+
+}  // namespace trinco::drivers

@@ -1,0 +1,122 @@
+// After the grant: watching the own entries, of which one may be deleted, go with its lease, or be
+// marked by an operator. Read again now and then, since a watch can lose an event.
+#include "store/etcd/etcd_calls.hpp"
+#include "store/etcd/etcd_conversation.hpp"
+
+namespace trinco::detail::etcd {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr boot_clock::duration patience = 5s;  // with one reading
+constexpr boot_clock::duration retry_after = 500ms;
+constexpr boot_clock::duration note_after = 1s;
+
+class watching_own : public conversation<watching_own, int> {
+public:
+    watching_own(std::string_view lease, claim_id id) : lease_(lease), id_(id) {}
+
+    ~watching_own() {
+        if (listening_ != 0) known().unlisten(listening_);
+    }
+
+    void start() {
+        listening_ = known().listen(lease_, id_, [weak = weak_from_this()] {
+            if (const auto self = weak.lock()) self->end(errc::lost);
+        });
+        const auto* c = known().find(lease_, id_);
+        if (c != nullptr && c->created != 0 && c->unmarked != 0) {
+            watch_from(*c, c->unmarked + 1);
+            look_later(known().look_every(lease_));
+        } else {
+            look();
+        }
+        noting_ = known().on().after(note_after, [weak = weak_from_this()] {
+            if (const auto self = weak.lock()) self->note_grant();
+        });
+    }
+
+private:
+    // Others see since when it is held, and its token; not worth a write for short locks.
+    void note_grant() {
+        const auto* c = known().find(lease_, id_);
+        if (over() || known().link() == nullptr || c == nullptr || c->tokens.empty()) return;
+        noted_ = rewrite_claim(known_ptr(), lease_, id_, nullptr, known().on().now() + patience,
+                               [](std::error_code, int) {});
+    }
+
+    void look_later(boot_clock::duration wait) {
+        timer_ = known().on().after(wait, [weak = weak_from_this()] {
+            const auto self = weak.lock();
+            if (self && !self->over() && self->known().link() != nullptr) self->look();
+        });
+    }
+    void look() {
+        timer_ = op();
+        request_ = look_at(known_ptr(), lease_, id_, known().on().now() + patience,
+                           then(&watching_own::seen));
+    }
+    void seen(std::error_code error, claim_view v) {
+        if (error == errc::lost) return end(errc::lost);
+        if (error) return look_later(retry_after);
+        if (v.evicted) return end(errc::evicted);
+        const auto* c = known().find(lease_, id_);
+        if (c == nullptr) return end(errc::lost);
+        if (watches_.empty()) watch_from(*c, v.revision + 1);
+        look_later(known().look_every(lease_));
+    }
+
+    void watch_from(const known_claim& c, std::int64_t revision) {
+        for (const auto& p : c.parts) {
+            watch_request what;
+            what.keys = {entry_key(p.name, *lease_number(lease_), id_), {}};
+            what.from_revision = revision;
+            watches_.push_back(link().watch(
+                what,
+                [weak = weak_from_this()](const watch_news& news) {
+                    if (const auto self = weak.lock()) self->changed(news);
+                },
+                [weak = weak_from_this()](std::error_code error) {
+                    if (const auto self = weak.lock()) self->watch_over(error);
+                }));
+        }
+    }
+    void changed(const watch_news& news) {
+        if (over()) return;
+        for (const auto& event : news.events) {
+            if (event.erased) return end(errc::lost);
+            const auto note = note_of(event.now.value);
+            if (note && note->evicted) return end(errc::evicted);
+        }
+    }
+    void watch_over(std::error_code error) {
+        if (over() || error != errc::conflict) return;
+        watches_.clear();
+        look();
+    }
+
+    void end(std::error_code why) {
+        watches_.clear();
+        timer_.cancel();
+        finish(why, 0);
+    }
+
+    const std::string lease_;
+    const claim_id id_;
+    claims::listener_id listening_ = 0;
+    std::vector<op> watches_;
+    op timer_;
+    op noting_;
+    op noted_;
+};
+
+}  // namespace
+
+op watch_own(const claims_ptr& known, std::string_view lease, claim_id id,
+             unique_function<void(std::error_code)> gone) {
+    return watching_own::begin(
+        known, deadline::max(),
+        [gone = std::move(gone)](std::error_code why, int) mutable { gone(why); }, lease, id);
+}
+
+}  // namespace trinco::detail::etcd

@@ -1,0 +1,165 @@
+#include "store/etcd/etcd_look.hpp"
+
+#include <algorithm>
+
+#include "core/mutant.hpp"
+#include "store/etcd/etcd_conversation.hpp"
+
+namespace trinco::detail::etcd {
+namespace {
+
+class finding_parts : public conversation<finding_parts, std::vector<part>> {
+public:
+    finding_parts(std::string_view lease, claim_id id) : lease_(lease), id_(id) {}
+
+    void start() {
+        if (const auto* c = known().find(lease_, id_)) {
+            parts_ = c->parts;
+            request_ = known().on().at(known().on().now(), [weak = weak_from_this()] {
+                if (const auto self = weak.lock()) self->finish({}, self->parts_);
+            });
+            return;
+        }
+        number_ = lease_number(lease_);
+        if (!number_) return refuse(errc::lost);
+        request_ = link().facts(*number_, true, by_, then(&finding_parts::listed));
+    }
+
+private:
+    void listed(std::error_code error, lease_facts facts) {
+        if (error) return finish(error, {});
+        txn_request read;
+        for (const auto& key : facts.keys) {
+            const auto place = place_of_key(key);
+            if (!place || place->lease != *number_ || place->id != id_) continue;
+            parts_.push_back({place->name, claim_kind::exclusive, 0});
+            read.success.emplace_back(range_request{{key, {}}});
+        }
+        if (facts.ttl < std::chrono::seconds(0) || parts_.empty()) return finish(errc::lost, {});
+        request_ = link().txn(read, by_, then(&finding_parts::kinds));
+    }
+    void kinds(std::error_code error, txn_reply reply) {
+        if (error) return finish(error, {});
+        for (std::size_t i = 0; i < parts_.size(); ++i) {
+            const auto& kvs = reply.replies.at(i).kvs;
+            if (kvs.empty()) return finish(errc::lost, {});
+            const auto asks = seat_of(kvs.front().value);
+            parts_[i].kind = asks.kind;
+            parts_[i].n = asks.n;
+        }
+        std::sort(parts_.begin(), parts_.end(),
+                  [](const part& a, const part& b) { return a.name < b.name; });
+        known().lease(lease_).claims[id_].parts = parts_;
+        finish({}, parts_);
+    }
+
+    const std::string lease_;
+    const claim_id id_;
+    std::optional<std::int64_t> number_;
+    std::vector<part> parts_;
+};
+
+class looking : public conversation<looking, claim_view> {
+public:
+    looking(std::string_view lease, claim_id id) : lease_(lease), id_(id) {}
+
+    void start() { request_ = parts_of(known_ptr(), lease_, id_, by_, then(&looking::read)); }
+
+private:
+    void read(std::error_code error, std::vector<part> parts) {
+        const auto number = lease_number(lease_);
+        if (error || !number) return finish(error ? error : errc::lost, {});
+        const auto* c = known().find(lease_, id_);
+        const auto created = c == nullptr ? 0 : c->created;
+        txn_request what;
+        questions_.clear();
+        for (const auto& p : parts) {
+            questions_.push_back({p.name, {p.kind, p.n}, created, depth_});
+            what.success.emplace_back(range_request{{entry_key(p.name, *number, id_), {}}});
+            for (auto& one : reads_for(questions_.back())) what.success.emplace_back(one);
+        }
+        parts_ = std::move(parts);
+        request_ = link().txn(what, by_, then(&looking::seen));
+    }
+
+    void seen(std::error_code error, txn_reply reply) {
+        if (error) return finish(error, {});
+        claim_view out;
+        out.revision = reply.revision;
+        std::span<const operation_reply> rest(reply.replies);
+        for (auto& q : questions_) {
+            const auto reads = reads_for(q).size();
+            if (!own_entry(rest[0], q, out)) {
+                known().forget(lease_, id_);
+                return finish(errc::lost, {});
+            }
+            out.parts.push_back(judge(q, rest.subspan(1, reads)));
+            rest = rest.subspan(1 + reads);
+        }
+        const bool deeper = std::any_of(out.parts.begin(), out.parts.end(), [](const auto& p) {
+            return p.what == judgement::what_t::read_deeper;
+        });
+        if (deeper) {
+            depth_ = depth_ >= deepest ? 0 : depth_ * 8;
+            return read({}, parts_);
+        }
+        remember(out);
+        finish({}, std::move(out));
+    }
+
+    // Whether the claim's entry is there and is the one that it made.
+    bool own_entry(const operation_reply& own, turn_question& q, claim_view& out) {
+        const bool there = !own.kvs.empty() && own.kvs.front().lease == *lease_number(lease_) &&
+                           (q.mine == 0 || own.kvs.front().create_revision == q.mine);
+        if (!there) return TRINCO_MUTANT("etcd_waiter_unconfirmed") && q.mine != 0;
+        q.mine = own.kvs.front().create_revision;
+        const auto note = note_of(own.kvs.front().value);
+        if (note && note->evicted) out.evicted = note->evicted;
+        out.own.push_back(own.kvs.front());
+        return true;
+    }
+
+    void remember(const claim_view& v) {
+        auto& c = known().lease(lease_).claims[id_];
+        c.parts = parts_;
+        c.created = questions_.front().mine;
+        if (!v.evicted) c.unmarked = v.revision;
+        if (!v.granted() || !c.tokens.empty()) return;
+        c.tokens = tokens_of(known(), c, v.revision);
+        c.held = known().wall_ms();
+    }
+
+    static constexpr std::int64_t deepest = 4'096;
+    const std::string lease_;
+    const claim_id id_;
+    std::int64_t depth_ = 16;
+    std::vector<part> parts_;
+    std::vector<turn_question> questions_;
+};
+
+}  // namespace
+
+bool claim_view::granted() const noexcept {
+    return std::all_of(parts.begin(), parts.end(), [](const auto& p) { return p.has_turn(); });
+}
+
+std::vector<std::uint64_t> tokens_of(claims& known, known_claim& claim, std::int64_t revision) {
+    if (!claim.tokens.empty()) return claim.tokens;
+    std::vector<std::uint64_t> out;
+    for (const auto& p : claim.parts) {
+        out.push_back(p.kind == claim_kind::exclusive ? known.token_at(revision) : 0);
+    }
+    return out;
+}
+
+op parts_of(const std::shared_ptr<claims>& known, std::string_view lease, claim_id id, deadline by,
+            completion<std::vector<part>> done) {
+    return finding_parts::begin(known, by, std::move(done), lease, id);
+}
+
+op look_at(const std::shared_ptr<claims>& known, std::string_view lease, claim_id id, deadline by,
+           completion<claim_view> done) {
+    return looking::begin(known, by, std::move(done), lease, id);
+}
+
+}  // namespace trinco::detail::etcd

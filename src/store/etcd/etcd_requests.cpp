@@ -1,0 +1,155 @@
+#include "store/etcd/etcd_requests.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/backoff.hpp"
+
+namespace trinco::detail::etcd {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr backoff between_tries{50ms, 1'000ms};
+
+}  // namespace
+
+struct etcd_requests::one {
+    request what;
+    deadline by{};
+    completion<std::string> done;
+    bool sent = false;       // and no answer yet
+    bool logged_in = false;  // once more, for this request
+    std::uint32_t tries = 0;
+    std::size_t endpoint = 0;
+    deadline sent_at{};
+    std::string token;
+    op call;
+    op timer;  // half of the time is over; or it is sent again
+    op limit;
+};
+
+etcd_requests::etcd_requests(loop& on, etcd_way& way, etcd_login& login)
+    : loop_(on), way_(way), login_(login) {
+    way_.add(*this);
+}
+
+etcd_requests::~etcd_requests() = default;
+
+op etcd_requests::start(request what, deadline by, completion<std::string> done) {
+    const auto id = next_++;
+    auto cancel = op([this, id, life = std::weak_ptr(life_)] {
+        if (life.expired()) return;
+        waiting_.erase(id);
+        all_.erase(id);
+    });
+    const bool fits = all_.size() < most;
+    auto& r = all_[id];
+    r = std::make_unique<one>();
+    r->what = std::move(what);
+    r->by = by;
+    r->done = std::move(done);
+    if (!fits) {
+        r->limit = loop_.after(0s, [this, id] { finish(id, make_error_code(errc::busy)); });
+        return cancel;
+    }
+    r->limit = loop_.at(by, [this, id] { too_late(id); });
+    pump(id);
+    return cancel;
+}
+
+void etcd_requests::pump_all() {
+    for (const auto id : std::exchange(waiting_, {})) pump(id);
+}
+
+void etcd_requests::pump(std::uint64_t id) {
+    const auto at = all_.find(id);
+    if (at == all_.end()) return;
+    auto& r = *at->second;
+    if (way_.is_up() && login_.is_ready()) return send(id, r);
+    if (login_.is_refused()) {
+        // In a turn of its own: this may be the call that began it.
+        r.timer = loop_.after(0s, [this, id] { finish(id, make_error_code(errc::denied)); });
+        return;
+    }
+    waiting_.insert(id);
+    way_.want();
+    login_.want();
+}
+
+void etcd_requests::send(std::uint64_t id, one& r) {
+    r.endpoint = way_.current();
+    r.token = login_.token();
+    r.sent = true;
+    r.sent_at = loop_.now();
+    r.call =
+        way_.by().call({r.endpoint, lane::requests}, r.what.method, r.what.bytes, {r.token, true},
+                       r.by + 1s, [this, id](const wire_status& status, std::string reply) {
+                           answered(id, status, std::move(reply));
+                       });
+    r.timer = loop_.at(r.sent_at + (r.by - r.sent_at) / 2, [this, id] { half_over(id); });
+}
+
+void etcd_requests::answered(std::uint64_t id, const wire_status& status, std::string reply) {
+    heard_ = loop_.now();
+    const auto at = all_.find(id);
+    if (at == all_.end()) return;
+    auto& r = *at->second;
+    r.sent = false;
+    r.timer.cancel();
+    if (status.good()) return finish(id, {}, std::move(reply));
+    const auto what = judge(status, way_.by().name(r.endpoint));
+    if (what.login && login_.has_user() && !std::exchange(r.logged_in, true)) {
+        login_.expired(r.token);
+        return pump(id);
+    }
+    if (what.leave) way_.failed(r.endpoint, what.sentence);
+    const auto code = r.what.changes ? what.code : what.read_code.value_or(what.code);
+    if (code == errc::unavailable || (code == errc::unknown_outcome && !r.what.changes)) {
+        return repeat(id, r);
+    }
+    finish(id, make_error_code(code));
+}
+
+void etcd_requests::repeat(std::uint64_t id, one& r) {
+    const auto pause = r.tries == 0 ? 0ms : between_tries.wait(r.tries - 1, loop_.random());
+    ++r.tries;
+    r.timer = loop_.after(pause, [this, id] { pump(id); });
+}
+
+void etcd_requests::half_over(std::uint64_t id) {
+    const auto at = all_.find(id);
+    if (at == all_.end()) return;
+    auto& r = *at->second;
+    // A member that answers others only takes its time.
+    if (!r.sent || !way_.has_others() || heard_ > r.sent_at) return;
+    way_.failed(r.endpoint, way_.by().name(r.endpoint) + ": does not answer");
+    if (r.what.changes) return;
+    r.sent = false;
+    r.call.cancel();
+    pump(id);
+}
+
+void etcd_requests::too_late(std::uint64_t id) {
+    const auto& r = *all_.at(id);
+    finish(id,
+           make_error_code(r.sent && r.what.changes ? errc::unknown_outcome : errc::unavailable));
+}
+
+void etcd_requests::way_is_hopeless(errc why) {
+    for (const auto id : std::exchange(waiting_, {})) finish(id, make_error_code(why));
+}
+
+void etcd_requests::drop_all() {
+    waiting_.clear();
+    all_.clear();
+}
+
+void etcd_requests::finish(std::uint64_t id, std::error_code error, std::string reply) {
+    waiting_.erase(id);
+    const auto node = all_.extract(id);
+    if (node.empty()) return;
+    node.mapped()->done(error, std::move(reply));
+}
+
+}  // namespace trinco::detail::etcd

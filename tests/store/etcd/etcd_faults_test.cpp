@@ -1,0 +1,199 @@
+// Locks on etcd when it fails: compaction, deleted keys, revoked leases, orphans, a lost leader,
+// lost events, a restored snapshot.
+#include "etcd_locks_world.hpp"
+
+namespace trinco::test {
+namespace {
+
+class EtcdFaults : public EtcdLocks {
+protected:
+    // Claim 1 holds, claim 2 waits, both on `on_`.
+    std::unique_ptr<waiting> hold_and_wait(std::chrono::seconds ttl = 60s) {
+        on_ = open(*a_, ttl);
+        EXPECT_FALSE(enter(*a_, make(on_, 1, {"n"})));
+        EXPECT_FALSE(enter(*a_, make(on_, 2, {"n"})));
+        auto w = await(*a_, on_, 2);
+        world_.run_for(1s);
+        EXPECT_FALSE(w->answer.has_value());
+        return w;
+    }
+    detail::lease on_;
+};
+
+TEST_F(EtcdFaults, CompactionDuringAWait) {
+    const auto waits = hold_and_wait();
+    put("other", "", 0);
+    for (auto* m : etcd_.members()) m->pause_until(world_.now() + 2s);
+    etcd_.compact();
+    world_.run_for(3s);
+    EXPECT_FALSE(waits->answer.has_value());
+    ASSERT_FALSE(leave(*a_, on_, 1));
+    etcd_.compact();  // before the watch can have told of it
+    world_.run_for(2s);
+    EXPECT_TRUE(waits->granted());
+}
+
+TEST_F(EtcdFaults, AnEventThatNoWatchTellsOnlyDelays) {
+    const auto waits = hold_and_wait(15s);
+    etcd_.lose_events(1);
+    ASSERT_FALSE(leave(*a_, on_, 1));
+    world_.run_for(6s);
+    EXPECT_TRUE(waits->granted()) << "the look that is due at a third of the lease's life";
+}
+
+TEST_F(EtcdFaults, AHolderWhoseEventIsLostIsToldAtTheNextLook) {
+    on_ = open(*a_, 15s);
+    ASSERT_FALSE(enter(*a_, make(on_, 1, {"n"})));
+    std::optional<std::error_code> told;
+    const auto gone = a_->on_gone(on_.id, {1}, [&](std::error_code why) { told = why; });
+    world_.run_for(2s);
+    etcd_.lose_events(1);
+    erase(key_of("n", on_));
+    world_.run_for(6s);
+    ASSERT_TRUE(told.has_value());
+    EXPECT_EQ(*told, errc::lost);
+}
+
+TEST_F(EtcdFaults, AWaiterWhoseLeaseDiedIsNeverGranted) {
+    const auto holder = open(*b_);
+    ASSERT_FALSE(enter(*b_, make(holder, 1, {"n"})));
+    on_ = open(*a_);
+    ASSERT_FALSE(enter(*a_, make(on_, 1, {"n"})));
+    const auto waits = await(*a_, on_, 1);
+    world_.run_for(100ms);
+    // As was measured with etcdctl 3.4: its lease ends, then the holder goes.
+    etcd_.revoke(number(on_));
+    ASSERT_FALSE(leave(*b_, holder, 1));
+    const auto next = open(*b_);
+    ASSERT_FALSE(enter(*b_, make(next, 1, {"n"})));
+    world_.run_for(5s);
+    ASSERT_TRUE(waits->answer.has_value());
+    EXPECT_EQ(waits->answer->error, errc::lost);
+    EXPECT_FALSE(verify(*b_, next, 1).error);
+}
+
+TEST_F(EtcdFaults, ADeletedQueueKeyIsLostAtTheNextLook) {
+    const auto waits = hold_and_wait(15s);
+    erase(key_of("n", on_, 2));
+    world_.run_for(6s);
+    EXPECT_TRUE(waits->lost());
+}
+
+TEST_F(EtcdFaults, ALateLeaveDoesNotTakeALaterEntryOfTheSameKey) {
+    on_ = open(*a_);
+    ASSERT_FALSE(enter(*a_, make(on_, 1, {"n"})));
+    erase(key_of("n", on_));
+    ASSERT_FALSE(enter(*b_, make(on_, 1, {"n"})));
+    EXPECT_FALSE(leave(*a_, on_, 1)) << "what was entered is gone, which is what was asked";
+    EXPECT_TRUE(etcd_.keys().contains(key_of("n", on_)));
+}
+
+TEST_F(EtcdFaults, AnOrphanThatLandsLaterIsFoundAndRemoved) {
+    on_ = open(*a_);
+    for (auto* m : etcd_.members()) m->pause_until(world_.now() + 8s);
+    EXPECT_EQ(enter(*a_, make(on_, 1, {"n"}), 2s), errc::unknown_outcome);
+    EXPECT_TRUE(etcd_.keys().empty());
+    world_.run_for(7s);
+    EXPECT_TRUE(etcd_.keys().contains(key_of("n", on_))) << "it landed";
+    EXPECT_EQ(owned(*a_, on_), (std::vector<claim_id>{{1}}));
+    EXPECT_FALSE(leave(*a_, on_, 1));
+    EXPECT_TRUE(etcd_.keys().empty());
+}
+
+TEST_F(EtcdFaults, AnEnterThatIsRepeatedFindsItself) {
+    on_ = open(*a_);
+    for (auto* m : etcd_.members()) net_.cut(*m, node_);
+    EXPECT_EQ(enter(*a_, make(on_, 1, {"n"}), 2s), errc::unknown_outcome);
+    ASSERT_TRUE(etcd_.keys().contains(key_of("n", on_)));
+    const auto created = etcd_.keys().begin()->second.create_revision;
+    net_.heal();
+    EXPECT_FALSE(enter(*a_, make(on_, 1, {"n"})));
+    EXPECT_EQ(etcd_.keys().begin()->second.version, 1) << "it was put anew";
+    EXPECT_EQ(etcd_.keys().begin()->second.create_revision, created);
+    EXPECT_FALSE(verify(*a_, on_, 1).error);
+}
+
+TEST_F(EtcdFaults, ALostLeaderChangesNeitherHolderNorOrder) {
+    on_ = open(*a_, 5s);
+    const auto other = open(*b_, 5s);
+    ASSERT_FALSE(enter(*a_, make(on_, 1, {"n"})));
+    ASSERT_FALSE(enter(*b_, make(other, 1, {"n"})));
+    ASSERT_FALSE(enter(*a_, make(on_, 2, {"n"})));
+    const auto second = await(*b_, other, 1);
+    const auto third = await(*a_, on_, 2);
+    const auto held = verify(*a_, on_, 1).value.tokens;
+    etcd_.lose_leader(8s);
+    world_.run_for(6s);
+    EXPECT_EQ(
+        ask<grant>([&](deadline by,
+                       completion<grant> f) { return a_->verify(on_.id, {1}, by, std::move(f)); },
+                   500ms)
+            .error,
+        errc::unavailable);
+    world_.run_for(2s);
+    // The new leader began every lease anew.
+    ASSERT_FALSE(verify(*a_, on_, 1).error);
+    EXPECT_EQ(verify(*a_, on_, 1).value.tokens, held);
+    ASSERT_FALSE(leave(*a_, on_, 1));
+    world_.run_for(1s);
+    EXPECT_TRUE(second->granted());
+    EXPECT_FALSE(third->granted());
+    ASSERT_FALSE(leave(*b_, other, 1));
+    world_.run_for(1s);
+    EXPECT_TRUE(third->granted());
+}
+
+TEST_F(EtcdFaults, ARestoredSnapshotIsMadeGoodByTheTokenEpoch) {
+    on_ = open(*a_);
+    etcd_.take_snapshot();
+    for (int i = 0; i < 20; ++i) put("other", "", 0);
+    ASSERT_FALSE(enter(*a_, make(on_, 1, {"n"})));
+    const auto before = verify(*a_, on_, 1).value.tokens.at(0);
+    std::optional<std::error_code> told;
+    const auto gone = a_->on_gone(on_.id, {1}, [&](std::error_code why) { told = why; });
+    world_.run_for(1s);
+    etcd_.restore_snapshot();
+    world_.run_for(30s);
+    ASSERT_TRUE(told.has_value()) << "a watch of revisions to come is silent: a look tells";
+    EXPECT_EQ(*told, errc::lost);
+    const auto on = open(*b_);
+    ASSERT_FALSE(enter(*b_, make(on, 1, {"n"})));
+    EXPECT_LT(verify(*b_, on, 1).value.tokens.at(0), before) << "what the epoch is for";
+    ASSERT_FALSE(leave(*b_, on, 1));
+    const auto c = store({}, 1);
+    const auto cured = open(*c);
+    ASSERT_FALSE(enter(*c, make(cured, 1, {"n"})));
+    const auto after = verify(*c, cured, 1).value.tokens.at(0);
+    EXPECT_GT(after, before);
+    EXPECT_LT(after, std::uint64_t{1} << 53);
+    const auto last = store({}, 255);
+    const auto final_lease = open(*last);
+    ASSERT_FALSE(enter(*last, make(final_lease, 1, {"m"})));
+    EXPECT_LT(verify(*last, final_lease, 1).value.tokens.at(0), std::uint64_t{1} << 53);
+}
+
+TEST_F(EtcdFaults, AProofOfEnteringIsNotUsedLate) {
+    on_ = open(*a_);
+    ASSERT_FALSE(enter(*a_, make(on_, 1, {"n"})));
+    etcd_.revoke(number(on_));
+    world_.run_for(2s);
+    const auto waits = await(*a_, on_, 1);
+    world_.run_for(1s);
+    EXPECT_TRUE(waits->lost());
+}
+
+TEST_F(EtcdFaults, ObserversAreToldOfNobodyEvenWhenTheEventIsLost) {
+    on_ = open(*a_);
+    ASSERT_FALSE(enter(*a_, make(on_, 1, {"n"})));
+    std::vector<bool> seen;
+    const auto observer =
+        b_->observe("n", [&](std::optional<entry> e) { seen.push_back(e.has_value()); });
+    world_.run_for(1s);
+    etcd_.lose_events(1);
+    etcd_.revoke(number(on_));
+    world_.run_for(6s);
+    EXPECT_EQ(seen, (std::vector<bool>{true, false}));
+}
+
+}  // namespace
+}  // namespace trinco::test
