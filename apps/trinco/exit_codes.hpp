@@ -11,6 +11,7 @@ inline constexpr int exit_output = 74;        // EX_IOERR: standard output could
 inline constexpr int exit_not_acquired = 75;  // EX_TEMPFAIL: not acquired in time, or breaker open
 inline constexpr int exit_lost = 76;          // the lock was lost while the command ran
 inline constexpr int exit_denied = 77;        // EX_NOPERM: the store refuses these rights
+inline constexpr int exit_interrupted = 79;   // what was to run once was interrupted; resolve it
 inline constexpr int exit_cannot_execute = 126;
 inline constexpr int exit_no_such_command = 127;
 inline constexpr int exit_signal = 128;  // + n: the command, or the wait for it, ended by signal n

@@ -13,7 +13,7 @@ import unittest
 from program import ProgramTest, commands_in
 
 OPTIONS_HEADER = pathlib.Path(__file__).parents[2] / 'include/trinco/breaker_options.hpp'
-TOPICS = ('options', 'urls', 'config', 'environment', 'exit-codes')
+TOPICS = ('options', 'urls', 'config', 'environment', 'exit-codes', 'json')
 
 
 class Program(ProgramTest):

@@ -14,8 +14,10 @@
 //   forget NAME            begins it anew, as if it had never been used; asks before, unless
 //                          --confirm repeats the name
 //
-// Whoever changes something is written down with it: user@host, and --reason, one line of at most
-// 200 bytes. The answer is the state afterwards.
+// Whoever changes a state or an override is written down with it: user@host, and --reason, one line
+// of at most 200 bytes. set and unset have no --reason: a record keeps of options what governs, and
+// nobody's name; the next process that brings its own would blot out both. The answer is the state
+// afterwards, and says when there was nothing to resume, to unset or to forget.
 //
 // A name that the store does not have is a mistake (64), so that a slip of the hand during an
 // incident does not look like success; --create says that it is meant.

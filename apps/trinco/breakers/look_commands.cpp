@@ -28,13 +28,14 @@ public:
     int run(std::span<const std::string>) override {
         const auto opened = open_breakers(where_, names_);
         if (const auto* why = std::get_if<problem>(&opened)) return complain(*why);
-        const store& at = std::get<store>(opened);
-        const auto read = read_reports(at, names_);
+        const auto& in = std::get<breakers_place>(opened);
+        const store& at = in.at;
+        const auto read = read_reports(in, names_, "list breakers");
         if (const auto* why = std::get_if<problem>(&read)) return complain(*why);
         const auto& all = std::get<std::vector<report>>(read);
         for (const std::string& name : names_) {
             if (!name.ends_with('*') && !contains(all, name)) {
-                return complain(no_such_breaker(at, name));
+                return complain(no_such_breaker(in, name));
             }
         }
         if (format_ == "json") return print(json(at, all));
@@ -84,17 +85,17 @@ public:
     int run(std::span<const std::string>) override {
         const auto opened = open_breakers(where_, {&name_, 1});
         if (const auto* why = std::get_if<problem>(&opened)) return complain(*why);
-        const store& at = std::get<store>(opened);
-        const auto read = read_report(at, name_);
+        const auto& in = std::get<breakers_place>(opened);
+        const auto read = read_report(in, name_, "show the breaker " + name_);
         if (const auto* why = std::get_if<problem>(&read)) return complain(*why);
         const auto& found = std::get<std::optional<report>>(read);
-        if (!found) return complain(no_such_breaker(at, name_));
+        if (!found) return complain(no_such_breaker(in, name_));
         if (format_ == "name") return print(found->breaker + "\n");
-        const measured_reads reads = measure_reads(at, name_);
+        const measured_reads reads = measure_reads(in.at, name_);
         if (format_ == "table") return print(page_of(*found) + text_of(reads));
         json_object breaker = full_json_of(*found);
         breaker.add_raw("measured", json_text_of(reads));
-        return print(json_head(at).add_raw("breaker", breaker.text()).text() + "\n");
+        return print(json_head(in.at).add_raw("breaker", breaker.text()).text() + "\n");
     }
 
 private:

@@ -10,6 +10,9 @@
 #include <cstdlib>
 
 #include "apps/trinco/exit_codes.hpp"
+#include "apps/trinco/output/visible.hpp"
+#include "apps/trinco/stores/breaker_trouble.hpp"
+#include "apps/trinco/stores/hurried_ask.hpp"
 #include "apps/trinco/stores/open_store.hpp"
 #include "core/loop.hpp"
 #include "core/names.hpp"
@@ -24,6 +27,7 @@ using trinco::detail::control_request;
 using trinco::detail::view;
 
 constexpr auto patience = 5s;
+constexpr auto bear = 300ms;  // a server that restarts is back by then, or is to be named
 constexpr int most_attempts = 2;
 
 std::string user_name() {
@@ -65,24 +69,30 @@ std::optional<problem> check_reason(std::string_view reason) {
                                        " has control characters; it is shown in logs and "
                                        "terminals, so it must be one plain line"};
     }
+    if (!is_utf8(reason)) {
+        return problem{exit_usage, "the reason " + detail::quoted(reason) +
+                                       " is not UTF-8, the only encoding in which it can be shown "
+                                       "to others; is that what this terminal sends?"};
+    }
     return std::nullopt;
 }
 
-std::variant<view, problem> operate(const store& at, control_request what) {
+std::variant<view, problem> operate(const breakers_place& in, control_request what,
+                                    std::string_view action) {
     what.id = random_id();
     what.who = who_operates();
     bool in_doubt = false;
     for (int attempt = 1;; ++attempt) {
-        auto reply =
-            ask_breakers<view>(at, patience, [&](detail::breaker_store& on, auto by, auto done) {
-                return on.control(what, by, std::move(done));
-            });
+        auto reply = ask_breakers_hurried<view>(in.at, patience, bear,
+                                                [&](detail::breaker_store& on, auto by, auto done) {
+                                                    return on.control(what, by, std::move(done));
+                                                });
         if (!reply.error) return std::move(reply.value);
         // The same id is carried out once, so what may have happened can be asked for again.
         const bool may_have_happened = kind_of(reply.error) == error_kind::unknown;
         if (!may_have_happened || attempt == most_attempts) {
-            return store_problem(at, "change the breaker " + what.breaker,
-                                 after_attempts(in_doubt, reply.error));
+            return breaker_problem(in.at, action, asked::to_change,
+                                   after_attempts(in_doubt, reply.error), in.words);
         }
         in_doubt = true;
     }

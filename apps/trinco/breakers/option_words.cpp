@@ -27,7 +27,25 @@ struct problem_text {
     std::string sentence;
 };
 
+// The option that has this name elsewhere; null when there is none. `classic` is a list with ", ".
+const option_row* called_elsewhere(std::string_view key) {
+    for (const option_row& o : detail::breaker_option_table()) {
+        std::string_view names = o.classic;
+        while (!names.empty()) {
+            const std::string_view one = names.substr(0, names.find(','));
+            if (one == key) return &o;
+            names.remove_prefix(std::min(names.size(), one.size() + 2));
+        }
+    }
+    return nullptr;
+}
+
 std::string no_such_option(std::string_view key) {
+    if (const option_row* const here = called_elsewhere(key)) {
+        return "the option " + std::string(key) + " is called " + std::string(here->key) +
+               " here, and its unit is: " + std::string(detail::unit_of(*here)) +
+               "; 'trinco help options' lists all";
+    }
     std::vector<std::string_view> keys;
     for (const option_row& o : detail::breaker_option_table()) keys.push_back(o.key);
     const std::string_view meant = nearest(key, keys);

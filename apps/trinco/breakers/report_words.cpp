@@ -10,7 +10,9 @@
 
 #include "apps/trinco/breakers/instance_words.hpp"
 #include "apps/trinco/breakers/option_words.hpp"
+#include "apps/trinco/breakers/reports.hpp"
 #include "apps/trinco/breakers/view_words.hpp"
+#include "apps/trinco/breakers/why_words.hpp"
 #include "apps/trinco/command_line/duration.hpp"
 #include "apps/trinco/output/table.hpp"
 
@@ -86,6 +88,11 @@ std::string table_of(std::span<const report> rows) {
     table t({"NAME", "STATE", "SINCE", "NEXT", "FAILED", "LIMIT", "CALLS", "VOTERS", "OPTIONS",
              "REASON"});
     for (const report& r : rows) {
+        if (r.now.error) {
+            t.row({r.breaker, "unreadable", "-", "-", "-", "-", "-", "-", "-",
+                   unreadable_text(r.now.error)});
+            continue;
+        }
         const view& v = r.now.fleet;
         const counts& n = r.now.window;
         t.row({r.breaker, std::string(word_of(v)), since_text(v), next_cell(v),
@@ -105,6 +112,8 @@ std::string page_of(const report& r) {
     const breaker_options o = options_of_text(r.options);
     std::string text = sentence_of(r.breaker, v) + "\n";
     text += "  since    " + since_text(v) + "\n";
+    const std::string why = why_text(r);
+    if (!why.empty()) text += "  why      " + why + "\n";
     text += "  window   " + counts_text(r.now.window);
     if (v.state != breaker_state::closed && r.now.window.judged() == 0) {
         text += "; it begins anew with every change of state";
@@ -126,13 +135,21 @@ std::string page_of(const report& r) {
     return text;
 }
 
+json_object json_of(std::string_view name, const view& v) {
+    json_object all;
+    all.add("name", name).add_null("error");
+    add_view(all, v);
+    return all;
+}
+
 json_object json_of(const report& r) {
+    if (r.now.error) {
+        return json_object().add("name", r.breaker).add("error", unreadable_text(r.now.error));
+    }
     const view& v = r.now.fleet;
     const counts& n = r.now.window;
     const breaker_options o = options_of_text(r.options);
-    json_object all;
-    all.add("name", r.breaker);
-    add_view(all, v);
+    json_object all = json_of(r.breaker, v);
     const auto lasted = since(v);
     if (lasted) {
         all.add("since_ms", lasted->count());
@@ -149,6 +166,8 @@ json_object json_of(const report& r) {
     } else {
         all.add("opens_at_share", o.failure_rate);
     }
+    const std::string why = why_text(r);
+    why.empty() ? all.add_null("why") : all.add("why", why);
     all.add_raw("window", json_of(n).text());
     all.add_raw("totals", json_of(r.totals).text());
     json_object voters;
@@ -190,7 +209,7 @@ json_object full_json_of(const report& r) {
 
 json_object json_head(const store& at) {
     json_object head;
-    head.add("schema", 1).add("store", at.url()).add("namespace", at.name_space());
+    head.add("schema", breakers_schema).add("store", at.url()).add("namespace", at.name_space());
     return head;
 }
 

@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "apps/trinco/output/json.hpp"
@@ -18,13 +19,18 @@ using trinco::detail::report;
 // Many lines.
 [[nodiscard]] std::string page_of(const report& r);
 
-// name, the view's members, since_ms, failure_rate with its threshold, window, totals, voters,
-// probes_left, options_set.
+// name, error, the view's members, since_ms, failed_share with opens_at_share, why, window, totals,
+// voters, probes_left, options_set. Of a record that cannot be read name and error alone.
 [[nodiscard]] json_object json_of(const report& r);
 // The same, with options and instances.
 [[nodiscard]] json_object full_json_of(const report& r);
 
-// {"schema": 1, "store": ..., "namespace": ...}, to be added to.
+// What is printed for one breaker by every verb but ls, and its changes by watch, has this form
+// ('trinco help json'): {"schema": 2, "store": ..., "namespace": ..., "breaker": {...}}.
+inline constexpr int breakers_schema = 2;
+// {"schema": 2, "store": ..., "namespace": ...}, to be added to.
 [[nodiscard]] json_object json_head(const store& at);
+// {"name", "error": null, the view's members}: what is known without a report.
+[[nodiscard]] json_object json_of(std::string_view name, const detail::view& v);
 
 }  // namespace trinco::program

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "apps/trinco/breakers/breakers_commands.hpp"
+#include "apps/trinco/breakers/mirrored_word.hpp"
 #include "apps/trinco/breakers/operator.hpp"
 #include "apps/trinco/breakers/option_words.hpp"
 #include "apps/trinco/breakers/report_words.hpp"
@@ -90,18 +91,22 @@ public:
     int run(std::span<const std::string>) override {
         const auto opened = open_breakers(where_, {&name_, 1});
         if (const auto* why = std::get_if<problem>(&opened)) return complain(*why);
-        const store& at = std::get<store>(opened);
-        const auto read = read_report(at, name_);
+        const auto& in = std::get<breakers_place>(opened);
+        const std::string action = std::string(doing()) + " the breaker " + name_;
+        mirrored_word mirrored(in.with, name_);
+        mirrored.before(in);
+        const auto read = read_report(in, name_, action);
         if (const auto* why = std::get_if<problem>(&read)) return complain(*why);
         const auto& before = std::get<std::optional<report>>(read);
-        if (!before && !may_create()) return complain(no_such_breaker(at, name_));
+        if (!before && !may_create()) return complain(no_such_breaker(in, name_));
         auto what = request(before ? before->options : std::string());
         if (const auto* why = std::get_if<problem>(&what)) return complain(*why);
         auto& sent = std::get<control_request>(what);
         sent.breaker = name_;
-        const auto done = operate(at, std::move(sent));
+        const auto done = operate(in, sent, action);
         if (const auto* why = std::get_if<problem>(&done)) return complain(*why);
-        return answer(at);
+        mirrored.after(in, sent, std::get<detail::view>(done));
+        return answer(in, before && before->options_set);
     }
 
 protected:
@@ -109,22 +114,24 @@ protected:
     [[nodiscard]] virtual bool may_create() const { return false; }
     [[nodiscard]] virtual std::variant<control_request, problem> request(
         const std::string& governing) const = 0;
-    // The first line of the answer, after the name.
-    [[nodiscard]] virtual std::string said() const = 0;
+    // "set options of", for what is said when it fails.
+    [[nodiscard]] virtual std::string_view doing() const = 0;
+    // The first line of the answer, after the name. `were_set`: options were set before.
+    [[nodiscard]] virtual std::string said(bool were_set) const = 0;
 
 private:
     // What governs now is read again, because others may set options, too.
-    [[nodiscard]] int answer(const store& at) const {
-        const auto read = read_report(at, name_);
+    [[nodiscard]] int answer(const breakers_place& in, bool were_set) const {
+        const auto read = read_report(in, name_, "show what governs the breaker " + name_);
         if (const auto* why = std::get_if<problem>(&read)) return complain(*why);
         const auto& after = std::get<std::optional<report>>(read);
-        if (!after) return complain(no_such_breaker(at, name_));
+        if (!after) return complain(no_such_breaker(in, name_));
         if (format_ == "name") return print(name_ + "\n");
         if (format_ == "json") {
-            return print(json_head(at).add_raw("breaker", full_json_of(*after).text()).text() +
+            return print(json_head(in.at).add_raw("breaker", full_json_of(*after).text()).text() +
                          "\n");
         }
-        return print(name_ + ": " + said() + "\n" + page_of(*after));
+        return print(name_ + ": " + said(were_set) + "\n" + page_of(*after));
     }
 
     std::string name_;
@@ -142,6 +149,7 @@ private:
         to.flag("--create", may_create_, "also when no process has used the breaker yet");
     }
     [[nodiscard]] bool may_create() const override { return may_create_; }
+    [[nodiscard]] std::string_view doing() const override { return "set options of"; }
 
     [[nodiscard]] std::variant<control_request, problem> request(
         const std::string& governing) const override {
@@ -154,7 +162,7 @@ private:
         return what;
     }
 
-    [[nodiscard]] std::string said() const override {
+    [[nodiscard]] std::string said(bool) const override {
         std::string text;
         for (const std::string& pair : pairs_) text += (text.empty() ? "" : " ") + pair;
         return text + " governs for " + duration_words(lasts_.value_or(longest)) +
@@ -168,14 +176,16 @@ private:
 
 class unset_command final : public options_command {
 private:
+    [[nodiscard]] std::string_view doing() const override { return "unset the options of"; }
     [[nodiscard]] std::variant<control_request, problem> request(
         const std::string&) const override {
         control_request what;
         what.verb = control_verb::unset;
         return what;
     }
-    [[nodiscard]] std::string said() const override {
-        return "what processes are configured with governs";
+    [[nodiscard]] std::string said(bool were_set) const override {
+        return std::string(were_set ? "" : "nothing was set; ") +
+               "what processes are configured with governs";
     }
 };
 

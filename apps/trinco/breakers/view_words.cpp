@@ -62,6 +62,10 @@ std::string in_brackets(const view& v) {
     return " (" + reason + ")";
 }
 
+void add_or_null(json_object& to, std::string_view key, const std::string& text) {
+    text.empty() ? to.add_null(key) : to.add(key, text);
+}
+
 // On local:, too, what all processes share refuses: there is no fleet to be seen.
 std::string_view spoken(refused_by by) {
     return by == refused_by::fleet_breaker ? "shared breaker" : text_of(by);
@@ -112,13 +116,13 @@ void add_view(json_object& to, const view& v) {
     to.add("state", text_of(v.state));
     to.add("in_force", word_of(v));
     if (v.over == override_kind::none) {
-        to.add("reason", v.reason);
+        add_or_null(to, "reason", v.reason);
         to.add_null("override");
     } else {
         to.add_null("reason");
         json_object over;
         over.add("kind", text_of(v.over));
-        over.add("reason", v.reason);
+        add_or_null(over, "reason", v.reason);
         over.add("remaining_ms", v.over_remaining.count());
         to.add_raw("override", over.text());
     }

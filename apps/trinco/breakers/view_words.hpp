@@ -28,8 +28,9 @@ namespace trinco::program {
 [[nodiscard]] std::string share_text(std::uint64_t part, std::uint64_t whole);
 [[nodiscard]] std::string percent_text(double share);
 
-// Members of a JSON object: state, in_force, reason, override (an object or null), remaining_ms,
-// backoff_level, era, rev.
+// Members of a JSON object: state, in_force, reason (of the state; null: none is known, as beneath
+// an override), override ({kind, reason, remaining_ms} or null), remaining_ms, backoff_level, era,
+// rev.
 void add_view(json_object& to, const detail::view& v);
 [[nodiscard]] json_object json_of(const counts& n);
 

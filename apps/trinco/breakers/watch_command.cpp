@@ -1,4 +1,7 @@
-// `trinco breakers watch`: the state of each breaker, and then every change of it.
+// `trinco breakers watch`: the state of each breaker, and then every change of it; also when the
+// store is gone, and when it is back.
+#include <algorithm>
+#include <chrono>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -9,12 +12,16 @@
 #include <vector>
 
 #include "apps/trinco/breakers/breakers_commands.hpp"
+#include "apps/trinco/breakers/pulse.hpp"
 #include "apps/trinco/breakers/report_words.hpp"
 #include "apps/trinco/breakers/reports.hpp"
 #include "apps/trinco/breakers/view_words.hpp"
+#include "apps/trinco/command_line/duration.hpp"
 #include "apps/trinco/exit_codes.hpp"
 #include "apps/trinco/output/print.hpp"
 #include "apps/trinco/output/utc_time.hpp"
+#include "apps/trinco/output/visible.hpp"
+#include "apps/trinco/stores/store_password.hpp"
 #include "apps/trinco/watching/listening.hpp"
 #include "apps/trinco/watching/waiting_room.hpp"
 
@@ -23,6 +30,7 @@ namespace {
 
 using trinco::detail::notice;
 using trinco::detail::view;
+using reports = std::vector<report>;
 
 // Notices on their way from the store's thread to ours.
 class mailbox {
@@ -71,22 +79,29 @@ public:
         ending_wish end;
         const auto opened = open_breakers(where_, names_);
         if (const auto* why = std::get_if<problem>(&opened)) return complain(*why);
-        const store& at = std::get<store>(opened);
+        const auto& in = std::get<breakers_place>(opened);
         waiting_room room(end, waiting_room::reader::needed);
         const auto box = std::make_shared<mailbox>(room.door());
-        const listening to_changes(at, [box](detail::lock_store*, detail::breaker_store* breakers) {
-            return breakers->subscribe([box](const notice& n) { box->put(n); });
-        });
-        if (const int code = read_all(at); code != exit_ok) return code;
+        const listening to_changes(
+            in.at, [box](detail::lock_store*, detail::breaker_store* breakers) {
+                return breakers->subscribe([box](const notice& n) { box->put(n); });
+            });
+        const auto read = read_reports(in, names_, "watch breakers");
+        if (const auto* why = std::get_if<problem>(&read)) return complain(*why);
+        if (const int code = tell(in.at, std::get<reports>(read)); code != exit_ok) return code;
+        pulse health(in.at, room.door());
         while (true) {
-            switch (room.wait(std::nullopt)) {
+            switch (room.wait(health.ask(std::exchange(doubts_, false)))) {
                 case waiting_room::reason::signal: return exit_ok;
                 case waiting_room::reason::unread: return exit_output;
                 case waiting_room::reason::time:
                 case waiting_room::reason::change: break;
             }
             for (const notice& n : box->take()) {
-                if (const int code = hear(at, n); code != exit_ok) return code;
+                if (const int code = hear(in.at, n); code != exit_ok) return code;
+            }
+            if (const auto felt = health.take()) {
+                if (const int code = feel(in, *felt); code != exit_ok) return code;
             }
         }
     }
@@ -103,12 +118,10 @@ private:
         return false;
     }
 
-    // All there is: at the beginning, and when changes were missed.
-    int read_all(const store& at) {
-        const auto read = read_reports(at, names_);
-        if (const auto* why = std::get_if<problem>(&read)) return complain(*why);
-        for (const report& r : std::get<std::vector<report>>(read)) {
-            if (const int code = tell(r.breaker, r.now.fleet); code != exit_ok) return code;
+    int tell(const store& at, const reports& all) {
+        for (const report& r : all) {
+            if (r.now.error) continue;
+            if (const int code = tell(at, r.breaker, r.now.fleet); code != exit_ok) return code;
         }
         return exit_ok;
     }
@@ -116,15 +129,82 @@ private:
     int hear(const store& at, const notice& n) {
         switch (n.kind) {
             case notice::kind_t::changed:
-                return is_watched(n.breaker) ? tell(n.breaker, n.fleet) : exit_ok;
+                return is_watched(n.breaker) ? tell(at, n.breaker, n.fleet) : exit_ok;
             case notice::kind_t::flush: return exit_ok;  // a question to those who count
-            case notice::kind_t::gap:
-            case notice::kind_t::new_server: break;
+            case notice::kind_t::new_server: restarted_ = is_redis(at.url()); break;
+            case notice::kind_t::gap: break;
         }
-        return read_all(at);
+        missed_ = doubts_ = true;
+        return exit_ok;
     }
 
-    int tell(const std::string& name, const view& v) {
+    // What the store answered when it was asked whether it is there.
+    int feel(const breakers_place& in, const pulse::beat& felt) {
+        if (!felt.is_well) return lose(in.at, felt.why);
+        // What it knows now is older than what it said before, and true.
+        if (restarted_) known_.clear();
+        if (lost_ || restarted_) {
+            if (const int code = tell_return(in.at, felt.asked); code != exit_ok) return code;
+            missed_ = true;
+        }
+        lost_ = restarted_ = false;
+        answered_ = felt.asked;
+        if (!missed_) return exit_ok;
+        const auto read = read_reports(in, names_, "watch breakers");
+        if (std::holds_alternative<problem>(read)) return exit_ok;  // the next answer says why
+        missed_ = false;
+        return tell(in.at, std::get<reports>(read));
+    }
+
+    int lose(const store& at, const std::string& why) {
+        if (std::exchange(lost_, true)) return exit_ok;
+        const std::string since = utc_text(answered_);
+        if (format_ == "json") {
+            return print(json_of_change(at, "store_lost")
+                             .add("reason", why)
+                             .add("since", since)
+                             .add_null("breaker")
+                             .text() +
+                         "\n");
+        }
+        return tell_of_store("the store " + std::string(at.url()) + " does not answer: " + why +
+                             "; its last answer was at " + since);
+    }
+
+    // `restarted_` without `lost_`: it was away so shortly that nobody noticed.
+    int tell_return(const store& at, std::chrono::system_clock::time_point now) {
+        using std::chrono::milliseconds;
+        const auto away = std::max(milliseconds(0), floor<milliseconds>(now - answered_));
+        if (format_ == "json") {
+            return print(json_of_change(at, "store_back")
+                             .add("since", utc_text(answered_))
+                             .add("away_ms", away.count())
+                             .add("restarted", restarted_)
+                             .add_null("breaker")
+                             .text() +
+                         "\n");
+        }
+        const std::string life =
+            "was restarted or replaced by another one, which may have lost its last writes; "
+            "running "
+            "processes bring states back";
+        std::string text = "the store " + std::string(at.url());
+        if (lost_) {
+            text += " answers again, after " + duration_words(away);
+            if (restarted_) text += "; it " + life;
+        } else {
+            text += " " + life;
+        }
+        return tell_of_store(text);
+    }
+
+    int tell_of_store(const std::string& sentence) {
+        if (format_ == "table") return print(utc_now() + "  " + visible(sentence) + "\n");
+        say(sentence);  // -o name: names and nothing else
+        return exit_ok;
+    }
+
+    int tell(const store& at, const std::string& name, const view& v) {
         const auto known = known_.find(name);
         std::string_view what = "begin";
         if (known != known_.end()) {
@@ -134,22 +214,27 @@ private:
         known_[name] = v;
         if (what.empty()) return exit_ok;
         if (format_ == "name") return print(name + "\n");
-        if (format_ == "json") return print(json(name, v, what));
+        if (format_ == "json") {
+            return print(
+                json_of_change(at, what).add_raw("breaker", json_of(name, v).text()).text() + "\n");
+        }
         const std::string of = what == "options" ? "other options govern; " : "";
         return print(utc_now() + "  " + of + sentence_of(name, v) + "\n");
     }
 
-    static std::string json(const std::string& name, const view& v, std::string_view what) {
-        json_object all;
-        all.add("schema", 1).add("at", utc_now()).add("change", what).add("name", name);
-        add_view(all, v);
-        return all.text() + "\n";
+    static json_object json_of_change(const store& at, std::string_view what) {
+        return json_head(at).add("at", utc_now()).add("change", what);
     }
 
     std::vector<std::string> names_;
     std::string format_ = "table";
     store_flags where_;
     std::map<std::string, view> known_;
+    bool lost_ = false;       // the store does not answer, and that was told
+    bool restarted_ = false;  // another life of it answers, and that was not told yet
+    bool missed_ = false;     // changes, perhaps: all is to be read again
+    bool doubts_ = false;     // it is to be asked at once whether it is there
+    std::chrono::system_clock::time_point answered_ = std::chrono::system_clock::now();
 };
 
 }  // namespace

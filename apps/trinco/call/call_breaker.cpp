@@ -11,6 +11,7 @@
 #include <utility>
 #include <variant>
 
+#include "apps/trinco/stores/hurried_ask.hpp"
 #include "apps/trinco/stores/open_store.hpp"
 #include "core/breaker/policy.hpp"
 #include "store/identity.hpp"
@@ -38,8 +39,6 @@ constexpr milliseconds shortest_retry{10};
 // The view may have changed while a probe was asked for, and again.
 constexpr int most_decisions = 4;
 constexpr double first_ramp_share = 0.1;
-// Times of two stores, told one after the other.
-constexpr milliseconds close_enough{1'500};
 
 std::uint64_t random_bits() {
     std::uint64_t n = 0;
@@ -96,13 +95,6 @@ std::error_code error_of(const answer<std::vector<verdict>>& a) {
     return a.value.empty() ? make_error_code(errc::unavailable) : a.value.front().error;
 }
 
-// Whether calls are treated alike by both, about as long.
-bool agree(const view& a, const view& b) {
-    const bool is_timed = a.state == breaker_state::open;
-    const auto apart = std::chrono::abs(a.remaining - b.remaining);
-    return a.state == b.state && a.over == b.over && (!is_timed || apart <= close_enough);
-}
-
 admission refused(refused_by by, refusal_reason reason, milliseconds retry_after) {
     return {admission::kind_t::refused, {by, reason, std::max(retry_after, shortest_retry)}, {}};
 }
@@ -137,7 +129,11 @@ double ramp_share(const view& fleet, milliseconds recovery_ramp) noexcept {
 
 call_breaker::call_breaker(const store& at, std::string name, const breaker_options& options,
                            bool configured)
-    : at_(at), name_(std::move(name)), options_(options), configured_(configured) {}
+    : at_(at),
+      name_(std::move(name)),
+      options_(options),
+      configured_(configured),
+      limit_(options.store_timeout) {}
 
 call_breaker::~call_breaker() {
     if (kind_ == admission::kind_t::probe && !settled_) {
@@ -154,25 +150,35 @@ admission call_breaker::ask(std::optional<milliseconds> longest) {
     return answer;
 }
 
+template <class T, class Request>
+answer<T> call_breaker::question(Request request) const {
+    if (!is_hurried_) return ask_breakers<T>(at_, limit_, std::move(request));
+    return ask_breakers_hurried<T>(at_, limit_, milliseconds(0), std::move(request));
+}
+
 std::error_code call_breaker::read() {
     rules_ = detail::policy_of(options_);
     heard_ = boot_clock::now();
-    detail::look_request question{name_, fleet_};
-    const auto seen = ask_breakers<detail::glance>(
-        at_, options_.store_timeout, [&](detail::breaker_store& at, auto by, auto done) {
-            return at.look(question, by, std::move(done));
-        });
+    const detail::look_request wanted{name_, told_};
+    const auto seen = question<detail::glance>([&](detail::breaker_store& at, auto by, auto done) {
+        return at.look(wanted, by, std::move(done));
+    });
     if (seen.error) return seen.error;
-    if (fleet_.newer_than(seen.value.fleet)) return bring_back();
+    if (told_.newer_than(seen.value.fleet)) return bring_back(seen.value.fleet);
     fleet_ = seen.value.fleet;
     return {};
 }
 
 // The store has lost what it had told: it learns it again before anything is decided by it.
-std::error_code call_breaker::bring_back() {
-    news n;
-    n.breaker = name_;
-    n.options = remembered_.empty() ? own_options() : remembered_;
+std::error_code call_breaker::bring_back(const view& now) {
+    const told_options governed = told_options_ ? told_options_() : told_options{};
+    news n = again(name_, believed(told_, now), governed);
+    fleet_ = n.mine;
+    governing_ = n.options;
+    governing_stamp_ = n.mine.options_stamp;
+    const auto parsed = detail::parse_policy(governing_, rules_);
+    if (const auto* p = std::get_if<detail::policy>(&parsed)) rules_ = *p;
+    if (governing_.empty()) n.options = own_options();
     verdict v;
     return exchange(n, v);
 }
@@ -211,7 +217,8 @@ admission call_breaker::decide_call(std::optional<milliseconds> longest) {
                 if (auto answer = take_probe(longest)) return *answer;
                 break;
             case decision::ask_local:
-            case decision::refuse_local: break;  // there is no local breaker that could be open
+            case decision::offer_probe:
+            case decision::refuse_local: break;  // there is no local breaker, open or recovered
         }
     }
     return refused(refused_by::fleet_breaker, refusal_reason::no_probe_left, shortest_retry);
@@ -235,10 +242,9 @@ std::optional<admission> call_breaker::take_probe(std::optional<milliseconds> lo
     request.token = random_bits();
     request.lease = longest.value_or(milliseconds(0));
     const auto began = boot_clock::now();
-    const auto reply = ask_breakers<probe_reply>(
-        at_, options_.store_timeout, [&](detail::breaker_store& at, auto by, auto done) {
-            return at.probe(request, by, std::move(done));
-        });
+    const auto reply = question<probe_reply>([&](detail::breaker_store& at, auto by, auto done) {
+        return at.probe(request, by, std::move(done));
+    });
     if (reply.error) {
         // It may have been granted. Nobody will settle it, so it is given back as far as we can.
         token_ = request.token;
@@ -265,10 +271,15 @@ std::optional<admission> call_breaker::take_probe(std::optional<milliseconds> lo
 
 // ---- settling ----------------------------------------------------------------------------------
 
-void call_breaker::remember(const view& told, std::string options) {
-    fleet_ = told;
-    fleet_.options_stamp = 0;  // another store's
-    remembered_ = std::move(options);
+void call_breaker::remember(const view& fleet, std::function<told_options()> options) {
+    told_ = fleet;
+    told_options_ = std::move(options);
+}
+
+void call_breaker::be_brief(milliseconds limit) noexcept {
+    limit_ = limit;
+    is_hurried_ = true;
+    attempts_ = 1;
 }
 
 // What governs, before our own may replace it.
@@ -288,36 +299,6 @@ view call_breaker::fleet_now() const {
     now.remaining = left(fleet_.remaining, passed);
     now.over_remaining = left(fleet_.over_remaining, passed);
     return now;
-}
-
-std::error_code call_breaker::mirror(const view& of, outcome what, admission::kind_t as) {
-    if (const auto error = read()) return error;
-    const bool is_older = !of.newer_than(fleet_);
-    const bool has_changed = !agree(fleet_, of);
-    if (has_changed) {
-        const detail::era_t ours = fleet_.era;
-        fleet_ = of;
-        fleet_.options_stamp = 0;
-        heard_ = boot_clock::now();
-        if (is_older) fleet_.era = ours + 1;
-    }
-    counts n = one(what, false);
-    if (as == admission::kind_t::refused || as == admission::kind_t::uncounted) {
-        n = {};
-        n.rejected = 1;
-    }
-    kind_ = admission::kind_t::unanswered;
-    return book(n, has_changed || as == admission::kind_t::probe);
-}
-
-std::error_code call_breaker::copy(const view& of) {
-    fleet_ = of;
-    fleet_.options_stamp = 0;
-    heard_ = boot_clock::now();
-    news n;
-    n.breaker = name_;
-    verdict v;
-    return exchange(n, v);
 }
 
 std::error_code call_breaker::settle(outcome what, milliseconds took) {
@@ -346,13 +327,13 @@ std::error_code call_breaker::settle_probe(outcome what) {
     request.breaker = name_;
     request.step = step_of(what);
     request.token = token_;
-    const auto end = boot_clock::now() + attempts_ * options_.store_timeout;
+    const auto end = boot_clock::now() + attempts_ * limit_;
     bool in_doubt = false;
     while (true) {
         const auto now = boot_clock::now();
         request.mine = fleet_now();
-        const auto reply = ask_breakers<probe_reply>(
-            at_, options_.store_timeout, [&](detail::breaker_store& at, auto by, auto done) {
+        const auto reply =
+            question<probe_reply>([&](detail::breaker_store& at, auto by, auto done) {
                 return at.probe(request, by, std::move(done));
             });
         if (!reply.error) {
@@ -391,7 +372,7 @@ std::error_code call_breaker::book(const counts& what, bool is_stale) {
     }
     const detail::era_t era = fleet_.era;
     const auto began = boot_clock::now();
-    const auto end = began + attempts_ * options_.store_timeout;
+    const auto end = began + attempts_ * limit_;
     verdict v;
     bool may_be_counted = false;  // an answer was lost: another number could count it twice
     n.seq = next_number();
@@ -416,8 +397,7 @@ std::error_code call_breaker::book(const counts& what, bool is_stale) {
             n.slices.front().age = std::chrono::floor<milliseconds>(boot_clock::now() - began);
         }
     }
-    const bool is_our_decision = kind_ != admission::kind_t::unanswered;
-    if (is_our_decision && v.fleet.era == era && is_crossed(v)) {
+    if (v.fleet.era == era && is_crossed(v)) {
         std::this_thread::sleep_for(second_look);
         return tell_options();
     }
@@ -429,11 +409,10 @@ std::error_code call_breaker::exchange(const news& what, verdict& v) {
     news n = what;
     n.mine = fleet_now();
     // The stamp of a text that is not held would keep the store from telling it.
-    if (governing_.empty()) n.mine.options_stamp = 0;
-    auto reply = ask_breakers<std::vector<verdict>>(
-        at_, options_.store_timeout, [&](detail::breaker_store& at, auto by, auto done) {
-            return at.exchange({&n, 1}, by, std::move(done));
-        });
+    n.mine.options_stamp = governing_stamp_;
+    auto reply = question<std::vector<verdict>>([&](detail::breaker_store& at, auto by, auto done) {
+        return at.exchange({&n, 1}, by, std::move(done));
+    });
     if (const auto error = error_of(reply)) return error;
     v = std::move(reply.value.front());
     learn(v);
@@ -446,6 +425,7 @@ void call_breaker::learn(const verdict& v) {
     window_ = v.window;
     if (v.options.empty()) return;
     governing_ = v.options;
+    governing_stamp_ = v.fleet.options_stamp;
     const auto parsed = detail::parse_policy(governing_, rules_);
     if (const auto* p = std::get_if<detail::policy>(&parsed)) rules_ = *p;
 }

@@ -27,17 +27,20 @@
 //
 // Threads: one, not the store's. The store must outlive it. Each question waits for the store at
 // most store_timeout: one to ask, up to four when a probe is due; settling tries again for twice
-// that, or for once when there is another store to count in.
+// that, or for once when there is another store to count in (be_brief).
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
 
 #include "apps/trinco/call/call_rules.hpp"
+#include "apps/trinco/mirror/told.hpp"
+#include "apps/trinco/stores/open_store.hpp"
 #include "core/breaker/messages.hpp"
 #include "core/breaker/policy.hpp"
 #include "core/breaker/series.hpp"
@@ -80,11 +83,12 @@ public:
     call_breaker(const call_breaker&) = delete;
     call_breaker& operator=(const call_breaker&) = delete;
 
-    // Before asking: what this store is known to have said, and the options that governed then. A
-    // store that knows less has lost it, and is told.
-    void remember(const detail::view& told, std::string options);
-    // There is somewhere else to count.
-    void be_brief() noexcept { attempts_ = 1; }
+    // Before asking: what this store is known to have said, and how to find out which options
+    // governed then. A store that knows less has lost it, and is told (mirror/told.hpp).
+    void remember(const detail::view& fleet, std::function<told_options()> options);
+    // Something else can decide and count: a question ends after `limit`, and as soon as the store
+    // says why it will not answer; settling tries once.
+    void be_brief(milliseconds limit) noexcept;
 
     // Once. `longest`: the call lasts no longer; nothing: nobody knows.
     [[nodiscard]] admission ask(std::optional<milliseconds> longest);
@@ -94,18 +98,13 @@ public:
     std::error_code settle(outcome what, milliseconds took);
     [[nodiscard]] bool is_settled() const noexcept { return settled_; }
 
-    // Instead of asking and settling: lets this store say what another one said, `of`, and counts
-    // a call that the other admitted as `as`. Nothing is decided here.
-    std::error_code mirror(const detail::view& of, outcome what, admission::kind_t as);
-    // The view alone, in a record that nobody else writes: options would be a change of their own.
-    std::error_code copy(const detail::view& of);
-
     // As last heard, and with what remains of it now.
     [[nodiscard]] const detail::view& fleet() const noexcept { return fleet_; }
     [[nodiscard]] detail::view fleet_now() const;
     [[nodiscard]] admission::kind_t admitted_as() const noexcept { return kind_; }
-    // The governing options' text; empty: the record has none, or they were not asked for.
-    [[nodiscard]] const std::string& governing() const noexcept { return governing_; }
+    // The governing options and their stamp; no text: the record has none, or they were not asked
+    // for.
+    [[nodiscard]] told_options governing() const { return {governing_, governing_stamp_}; }
     // The text of the options that another process had stamped, and that this call has replaced by
     // its own; empty: it has not.
     [[nodiscard]] std::string replaced_options() const;
@@ -116,7 +115,9 @@ public:
 
 private:
     [[nodiscard]] std::error_code read();
-    [[nodiscard]] std::error_code bring_back();
+    template <class T, class Request>
+    [[nodiscard]] answer<T> question(Request request) const;
+    [[nodiscard]] std::error_code bring_back(const detail::view& now);
     [[nodiscard]] std::error_code learn_options();
     void note_options();
     [[nodiscard]] admission decide_call(std::optional<milliseconds> longest);
@@ -141,10 +142,14 @@ private:
     detail::view fleet_;                      // mine, as the contract has it
     detail::boot_clock::time_point heard_{};  // what remains in it counts from here
     detail::policy rules_;
-    std::string governing_;   // its text; empty: the record has none, or it is not known
-    std::string remembered_;  // what governed at a store that may have lost it
-    std::string before_;      // the same, before our own options were told
-    int attempts_ = 2;        // of settling, in times of store_timeout
+    std::string governing_;  // its text; empty: the record has none, or it is not known
+    std::uint64_t governing_stamp_ = 0;
+    std::string before_;  // the text, before our own options were told
+    detail::view told_;   // what the store is known to have said
+    std::function<told_options()> told_options_;
+    milliseconds limit_;  // of a question
+    bool is_hurried_ = false;
+    int attempts_ = 2;  // of settling, in times of store_timeout
     counts window_;
 };
 

@@ -1,60 +1,81 @@
-// What this machine remembers of a breaker whose store is a server, for the time in which the
-// server does not answer `trinco call`: in its store local: (settings: breakers.mirror).
+// What this machine's mirror of a server (mirror/server_mirror.hpp) is to one call of `trinco
+// call`.
 //
-// Stands in     the breaker of the same name in the namespace "NAMESPACE:stand-in:SERVER". After
-//               each call it is made to say what the server said, and counts how the call ended; so
-//               it is warm when it has to decide alone. Then it opens, probes and closes by itself.
-// Remembers     in the namespace "NAMESPACE:mirror:SERVER": what the server said last, and nothing
-//               of what local: decided alone. A server that has lost its data, or goes on with
-//               older ones, is told it again. One machine's own opening never reaches the fleet.
-// SERVER        see mirror_names.hpp: what one server said is never told to another one.
+// Asking       The server is told again what it has lost. For how long a call asks it depends on
+//              how it was a moment ago: as long as store_timeout, or a tenth of that while it was
+//              away; one call every few seconds finds out at length. It ends as soon as the server
+//              says why it will not answer.
+// Standing in  The breaker that decides while the server does not answer; see mirror/stand_in.hpp.
+// No writes    A server that answers and takes no writes (its memory is full, it is a replica) does
+//              not hear of failures, and would say "closed" for ever. Then the one that stands in
+//              decides beside it, in series, and counts; until the server has taken a write again.
+// Afterwards   the one that stands in counts as well, and is made to agree with what the server
+//              said while it counted. What it had said when it was asked is agreed on then, if it
+//              was new, and never after the command: the server may have gone away meanwhile, and
+//              the one that stands in have decided by itself.
 //
-// Nothing here is the call's failure: where local: cannot be opened or written, there is no mirror.
-// Threads: one. Cost: two stores opened, three reads and two small transactions a call.
+// Nothing here is the call's failure. Threads: one. Cost: about 4 ms a call.
 #pragma once
 
-#include <memory>
+#include <chrono>
 #include <optional>
 #include <string>
 
 #include "apps/trinco/call/call_breaker.hpp"
 #include "apps/trinco/call/call_rules.hpp"
 #include "apps/trinco/config/settings.hpp"
+#include "apps/trinco/mirror/server_mirror.hpp"
 #include "trinco/store.hpp"
 
 namespace trinco::program {
 
 class call_mirror {
 public:
-    // Nothing: the store is this machine's own, or mirror is "none", or cannot be opened.
+    // Nothing: see server_mirror::open.
     [[nodiscard]] static std::optional<call_mirror> open(const settings& with,
                                                          const std::string& breaker,
                                                          const call_rules& rules);
 
-    // What the server said last, and the options that governed; nothing when that is longer ago
-    // than key_ttl, or never was.
-    struct told {
-        detail::view fleet;
-        std::string options;
+    // Why the server has not counted what it should.
+    struct hindrance {
+        server_mirror::trouble_t kind;
+        std::string why;
     };
-    [[nodiscard]] std::optional<told> last_heard() const;
+
+    // Before `call` asks the server.
+    void prepare(call_breaker& call);
+    // Right after that: nothing, or why there was no answer.
+    void was_asked(call_breaker& call, const std::optional<std::string>& why_not);
+
+    // Whether the server took no writes when it was asked last.
+    [[nodiscard]] bool decides_beside() const noexcept { return no_writes_.has_value(); }
+    // Before it decides beside: what operators have said since the server last took a write.
+    void catch_up(const call_breaker& call);
 
     // Where the breaker is kept that stands in, and the options of a call there: those of the
     // rules, but waiting longer than for a server that may be away.
-    [[nodiscard]] const store& stand_in() const noexcept { return stand_in_; }
+    [[nodiscard]] const store& stand_in_store() const noexcept { return of_server_.stand_in(); }
     [[nodiscard]] const breaker_options& options() const noexcept { return options_; }
 
-    // After a call that the server has decided.
-    void keep(const call_breaker& call, outcome what);
+    // Right after a call that the server has decided was settled there. `why_not`: the server could
+    // not count it. `has_counted`: the one that stands in has, by itself.
+    void keep(const call_breaker& call, outcome what, const std::optional<hindrance>& why_not,
+              bool has_counted);
 
 private:
-    call_mirror(std::string breaker, const call_rules& rules, store stand_in, store memory);
-    [[nodiscard]] std::optional<detail::report> read(const store& from) const;
+    call_mirror(std::string breaker, const call_rules& rules, server_mirror of_server);
+
+    void note(const hindrance& what);
+    void hear(const call_breaker& call);
 
     std::string breaker_;
     breaker_options options_;
-    store stand_in_;
-    store memory_;  // empty when it could not be opened
+    std::chrono::milliseconds store_timeout_;
+    server_mirror of_server_;
+    std::optional<server_mirror::trouble> away_;
+    std::optional<server_mirror::trouble> no_writes_;
+    detail::view last_view_;
+    bool was_brief_ = false;
 };
 
 }  // namespace trinco::program

@@ -182,8 +182,9 @@ void call_flags::declare(arguments& to) {
                      "shell, with quotes, but without a shell");
     to.optional_number("--code-open", code_open_, {0, 255}, "exit code of a refusal; default 75");
     to.optional_text("--on-no-store", no_store_, "WHAT",
-                     "without its store the breaker cannot decide: run the command all the same "
-                     "(default), or refuse with 69, or 77 for rights");
+                     "while the store cannot be asked: run by what this machine remembers, and "
+                     "where that is nothing, too (default); or refuse whatever is remembered, with "
+                     "69, or 77 for rights");
     to.complete_with("--on-no-store", [] { return std::vector<std::string>{"run", "refuse"}; });
     for (option_flag& flag : options_) declare_option(to, flag);
 }

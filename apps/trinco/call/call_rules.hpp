@@ -35,8 +35,9 @@ namespace trinco::program {
 class arguments;
 
 enum class without_store : std::uint8_t {
-    run,    // the call is made unprotected: the breaker must not be the outage
-    refuse  // exit_unavailable
+    run,    // by the mirror of this machine; without one unprotected: what protects must not be
+            // the outage
+    refuse  // exit_unavailable, or exit_denied: whatever the mirror would say
 };
 
 struct call_rules {

@@ -12,6 +12,8 @@
 #include "apps/trinco/help/help_command.hpp"
 #include "apps/trinco/lock/lock_command.hpp"
 #include "apps/trinco/locks/locks_commands.hpp"
+#include "apps/trinco/once/once_command.hpp"
+#include "apps/trinco/records/records_commands.hpp"
 #include "apps/trinco/setup_machine/setup_command.hpp"
 #include "apps/trinco/version.hpp"
 
@@ -48,9 +50,22 @@ constexpr command_entry entries[] = {
      "Options of the breaker come from flags, else from [breakers.policies.BREAKER] of "
      "trinco.toml. "
      "A call with none of them takes those that govern the breaker already.\n"
-     "A store that is a server may be away. What it said last is remembered on this machine "
-     "(setting breakers.mirror), which then decides and counts by itself until the server answers "
-     "again; stderr says so. Without any store the command runs unprotected; see --on-no-store."},
+     "A store that is a server may be away, or take no writes. What it said last is remembered on "
+     "this machine (setting breakers.mirror), which then decides and counts by itself, or beside "
+     "it, until all is well again; stderr says so. Users have mirrors of their own, unless the "
+     "setting names a file that they share. Without any store the command runs unprotected; see "
+     "--on-no-store."},
+    {"once", "", "once KEY [options] -- COMMAND...",
+     "runs a command once, whoever is asked to and however often", runs_a_command, listed,
+     make_once_command,
+     "once invoice/42 -- ./charge invoice-42.json\n"
+     "once mail/2026-11 --keep 60d --fingerprint \"$(sha256sum < list)\" -- ./send-mails list",
+     "What it wrote and how it ended is recorded, and is the answer for everybody who asks "
+     "afterwards. Who asks while it runs waits. The command finds TRINCO_RUN_ID and TRINCO_ATTEMPT "
+     "in its environment: hand the run id on as idempotency key.\n"
+     "When the one that ran it dies in the middle nobody knows whether it was done: then every "
+     "caller is told so (exit 79), until somebody says what became of it with 'trinco records "
+     "resolve'. So it is with a command that ends by a signal."},
 
     // Nouns, with their verbs.
     {"breakers", "ls", "breakers ls [NAME|PREFIX*...] [options]", "lists circuit breakers",
@@ -60,7 +75,9 @@ constexpr command_entry entries[] = {
      "breakers show payments\nbreakers show payments -o json"},
     {"breakers", "watch", "breakers watch [NAME|PREFIX*...] [options]",
      "prints every change, until interrupted", runs_none, listed, make_breakers_watch,
-     "breakers watch\nbreakers watch payments -o json"},
+     "breakers watch\nbreakers watch payments -o json",
+     "Says, too, when the store does not answer any more and when it does again; then what was "
+     "missed follows. A line a change; -o json: an object a line ('trinco help json')."},
     {"breakers", "trip", "breakers trip NAME [options]", "opens one now; it recovers as usual",
      runs_none, listed, make_breakers_trip,
      "breakers trip payments --reason 'gateway restarts'\nbreakers trip payments --for 5min"},
@@ -85,7 +102,9 @@ constexpr command_entry entries[] = {
     {"breakers", "set", "breakers set NAME KEY=VALUE... [options]",
      "changes options for all processes, while they run", runs_none, listed, make_breakers_set,
      "breakers set payments failure_rate=0.3 window=20s\n"
-     "breakers set payments open_for=1min --for 2h"},
+     "breakers set payments open_for=1min --for 2h",
+     "There is no --reason: the store keeps of options what governs and until when, not who said "
+     "so and why."},
     {"breakers", "unset", "breakers unset NAME [options]", "takes back what set has changed",
      runs_none, listed, make_breakers_unset,
      "breakers unset payments\nbreakers unset payments -o json"},
@@ -94,7 +113,9 @@ constexpr command_entry entries[] = {
      "breakers forget payments\n"
      "breakers forget old-name --confirm old-name --reason 'renamed'",
      "Closes it, and takes its totals, its override and what was set away. Asks before it acts, "
-     "unless --confirm repeats the name."},
+     "unless --confirm repeats the name.\n"
+     "Something else than a breaker may live under its keys in Redis, and then nobody can use it: "
+     "'trinco doctor' finds that, and --force removes it."},
     {"locks", "ls", "locks ls [NAME|PREFIX*] [options]", "lists locks, their holders and queues",
      runs_none, listed, make_locks_ls, "locks ls\nlocks ls 'reports/*' -o json"},
     {"locks", "show", "locks show NAME [options]",
@@ -111,6 +132,18 @@ constexpr command_entry entries[] = {
      "releases. When its TTL is over, or at once with --force, its entry is deleted; then it may "
      "still work, and what the lock protects should compare tokens. The answer says which it "
      "was.\nAsks before it acts, unless --confirm repeats the name."},
+    {"records", "ls", "records ls [KEY|PREFIX*] [options]",
+     "lists what is to be done once, and how far it is", runs_none, listed, make_records_ls,
+     "records ls\nrecords ls 'invoice/*' -o json"},
+    {"records", "show", "records show KEY [options]", "shows one, with its result", runs_none,
+     listed, make_records_show, "records show invoice/42\nrecords show invoice/42 -o json"},
+    {"records", "resolve", "records resolve KEY [options]",
+     "says what became of one that was interrupted", runs_none, listed, make_records_resolve,
+     "records resolve invoice/42 --done 'charge 7'\n"
+     "records resolve invoice/42 --not-done --confirm invoice/42",
+     "Interrupted means that its owner died while it ran, so that nobody here knows whether it was "
+     "done: ask whoever does, by the run's id, and then say so. Until then every caller is told.\n"
+     "Asks before it acts, unless --confirm repeats the key."},
 
     // Others.
     {"demo", "", "demo [options]", "sells the last ticket once, and stops calling what is dead",
@@ -128,8 +161,8 @@ constexpr command_entry entries[] = {
      demo::make_demo_caller},
     {"doctor", "", "doctor [options]", "looks at the stores, and says what to change", runs_none,
      listed, make_doctor, "doctor\ndoctor --breakers redis://127.0.0.1:6379 -o json",
-     "Of Redis: each step of the way there, round trips, what each script costs, version, "
-     "eviction, "
+     "Of Redis: each step of the way there, round trips, what each script costs, keys that are of "
+     "a wrong type, version, eviction, "
      "persistence, replicas, rights, clock, Sentinels or cluster. Of local: its file, rights, file "
      "system and space. Nothing stays changed.\n"
      "Ends with 0 when nothing is bad; otherwise as the commands would that use the store: 69, 77 "

@@ -15,6 +15,7 @@
 #include <system_error>
 
 #include "apps/trinco/exit_codes.hpp"
+#include "apps/trinco/process/quiet_grpc.hpp"
 
 namespace trinco::program::demo {
 namespace {
@@ -38,6 +39,7 @@ struct preparation {
 std::vector<std::string> environment_of(const role& as) {
     std::vector<std::string> all;
     for (char** entry = environ; *entry != nullptr; ++entry) {
+        if (is_quieting_grpc(*entry)) continue;
         const std::string_view text(*entry);
         const std::string_view name = text.substr(0, text.find('='));
         const bool replaced = std::any_of(as.environment.begin(), as.environment.end(),

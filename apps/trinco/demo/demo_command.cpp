@@ -21,6 +21,7 @@
 #include "apps/trinco/demo/ticket_story.hpp"
 #include "apps/trinco/demo/voice.hpp"
 #include "apps/trinco/exit_codes.hpp"
+#include "apps/trinco/stores/settings_for.hpp"
 
 namespace trinco::program::demo {
 namespace {
@@ -48,16 +49,19 @@ public:
 
     int run(std::span<const std::string>) override {
         const auto began = std::chrono::steady_clock::now();
+        if (where_.breakers && only_ == "tickets") {
+            return complain({exit_usage,
+                             "act 1 is about locks, which Redis does not keep; "
+                             "leave --only tickets or --breakers out"});
+        }
+        std::variant<settings, problem> loaded;
+        if (where_.breakers) loaded = settings_for(where_, {needs::breakers});
+        if (const auto* const why = std::get_if<problem>(&loaded)) return complain(*why);
         interruption end;
         programme what{{}, seed_};
         if (where_.breakers) {
-            if (only_ == "tickets") {
-                return complain({exit_usage,
-                                 "act 1 is about locks, which Redis does not keep; "
-                                 "leave --only tickets or --breakers out"});
-            }
             only_ = "breaker";
-            auto found = find_shared_store(where_);
+            auto found = find_shared_store(std::move(std::get<settings>(loaded)));
             if (const auto* const why = std::get_if<problem>(&found)) return complain(*why);
             what.breakers = std::move(std::get<shared_store>(found));
         }

@@ -11,15 +11,18 @@
 
 namespace trinco::program::demo {
 
+// Its breaker that is written once, to see whether the server takes writes.
+inline constexpr const char* tried_breaker = "trial";
+
 struct shared_store {
     std::string url;    // with its password, not to be shown
     std::string shown;  // without
     std::string name_space;
 };
 
-// The store of --breakers, asked once; the problem says why it cannot be used, or that it is no
-// server.
-[[nodiscard]] std::variant<shared_store, problem> find_shared_store(const store_flags& flags);
+// The store of breakers of the settings, tried out; the problem says why it cannot be used, or that
+// it is no server.
+[[nodiscard]] std::variant<shared_store, problem> find_shared_store(settings with);
 
 // Takes away what the act has left there. Nothing when all is gone; otherwise a sentence that says
 // what is left and for how long: at most as long as the breaker's key_ttl.

@@ -10,6 +10,7 @@
 
 #include "apps/trinco/output/json.hpp"
 #include "apps/trinco/output/visible.hpp"
+#include "apps/trinco/start/executables.hpp"
 
 namespace trinco::program::demo {
 namespace {
@@ -115,7 +116,7 @@ std::string summary_json(const programme& what, const programme_result& seen) {
 
 std::string how_called() {
     std::error_code error;
-    const fs::path self = fs::read_symlink("/proc/self/exe", error);
+    const fs::path self = program_file();
     const char* path = std::getenv("PATH");
     std::string_view left = path != nullptr ? path : "";
     while (!left.empty()) {

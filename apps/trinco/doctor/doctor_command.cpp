@@ -6,16 +6,13 @@
 
 #include "apps/trinco/config/settings.hpp"
 #include "apps/trinco/doctor/examine_local.hpp"
-#include "apps/trinco/doctor/examine_redis.hpp"
 #include "apps/trinco/doctor/finding.hpp"
 #include "apps/trinco/exit_codes.hpp"
 #include "apps/trinco/output/print.hpp"
 #include "apps/trinco/stores/open_store.hpp"
-#include "apps/trinco/stores/store_password.hpp"
+#include "apps/trinco/stores/server_stores.hpp"
+#include "apps/trinco/stores/settings_for.hpp"
 #include "store/shown_url.hpp"
-#if TRINCO_REDIS
-#include "apps/trinco/doctor/examine_redis.hpp"
-#endif
 
 namespace trinco::program {
 namespace {
@@ -25,7 +22,7 @@ using doctor::level;
 
 constexpr int exit_warned = 1;
 
-// Of a store that is no file and no Redis: what opening it says.
+// Of a store that nobody here knows how to examine: what opening it says.
 void examine_other(const settings& with, needs what, examination& to) {
     const auto opened = open_store(with, what);
     if (const auto* const why = std::get_if<problem>(&opened)) {
@@ -35,17 +32,6 @@ void examine_other(const settings& with, needs what, examination& to) {
     to.good("url", "opened");
 }
 
-#if TRINCO_REDIS
-void examine_redis(const settings& with, examination& to) {
-    const auto url = with_password(with);
-    if (const auto* const why = std::get_if<problem>(&url)) {
-        to.code = why->code;
-        return to.bad("password", why->sentence, "'trinco help environment' says where it belongs");
-    }
-    doctor::examine_redis(std::get<std::string>(url), with.name_space, to);
-}
-#endif
-
 examination examine(const settings& with, needs what, std::string use) {
     const std::string& url = what == needs::locks ? with.locks_url : with.breakers_url;
     examination all{std::move(use), trinco::detail::shown_url(url)};
@@ -54,13 +40,11 @@ examination examine(const settings& with, needs what, std::string use) {
         doctor::examine_local(with, what, all);
         return all;
     }
-#if TRINCO_REDIS
-    if (what == needs::breakers && is_redis(url)) {
-        examine_redis(with, all);
-        return all;
-    }
-#endif
-    examine_other(with, what, all);
+    const server_store* const server = server_of(url);
+    auto* const own = server == nullptr      ? nullptr
+                      : what == needs::locks ? server->examine_locks
+                                             : server->examine_breakers;
+    own != nullptr ? own(with, all) : examine_other(with, what, all);
     return all;
 }
 
@@ -73,7 +57,7 @@ public:
     }
 
     int run(std::span<const std::string>) override {
-        auto loaded = load_settings(where_);
+        auto loaded = settings_for(where_, {needs::breakers, needs::locks});
         if (const auto* const why = std::get_if<problem>(&loaded)) return complain(*why);
         auto& with = std::get<settings>(loaded);
         for (const std::string& warning : with.warnings) say(warning);

@@ -16,6 +16,7 @@
 #include <variant>
 
 #include "apps/trinco/exit_codes.hpp"
+#include "apps/trinco/output/bytes_text.hpp"
 #include "apps/trinco/output/distribution.hpp"
 #include "trinco/store.hpp"
 #if TRINCO_LOCAL
@@ -32,11 +33,6 @@ constexpr std::uint64_t mebibyte = 1024 * 1024;
 constexpr std::uint64_t little_space = 100 * mebibyte;
 constexpr std::uint64_t no_space = 4 * mebibyte;
 constexpr std::size_t reads = 20;
-
-std::string mebibytes(std::uint64_t bytes) {
-    if (bytes < mebibyte) return std::to_string((bytes + 1'023) / 1'024) + " KiB";
-    return std::to_string(bytes / mebibyte) + " MiB";
-}
 
 std::optional<fs::path> file_of(const std::string& url, examination& to) {
     const std::string rest = url.substr(url.find(':') + 1);
@@ -112,7 +108,7 @@ void check_space(const fs::path& folder, examination& to) {
     struct ::statvfs found {};
     if (::statvfs(folder.c_str(), &found) != 0) return;
     const std::uint64_t left = std::uint64_t{found.f_bavail} * found.f_frsize;
-    const std::string text = mebibytes(left) + " left in " + folder.string();
+    const std::string text = bytes_text(left) + " left in " + folder.string();
     if (left < no_space) {
         return to.bad("space", text + ": nothing can be written soon", "make room there");
     }
@@ -166,7 +162,7 @@ void examine_local(const settings& with, needs what, examination& to) {
         return check_space(there, to);
     }
     to.good("file", file->string() + ", " +
-                        mebibytes(size_of(*file) + size_of(file->string() + "-wal")) +
+                        bytes_text(size_of(*file) + size_of(file->string() + "-wal")) +
                         " with its log");
     check_rights(*file, to);
     check_file_system(folder, to);

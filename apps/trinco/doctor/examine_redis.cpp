@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "apps/trinco/doctor/key_types.hpp"
 #include "apps/trinco/doctor/redis_rights.hpp"
 #include "apps/trinco/doctor/redis_way.hpp"
 #include "apps/trinco/doctor/script_costs.hpp"
@@ -32,7 +33,7 @@ bool writes_are_taken(const server_facts& facts) {
 
 // All that is asked of the server that carries the load.
 void examine_server(redis_way& way, const redis_target& target, const stream_address& where,
-                    const std::string& name_space, examination& to) {
+                    const named_breakers& of, examination& to) {
     const bool in_cluster = target.kind == redis_target::kind_t::cluster;
     const auto talk = way.walk(where, target.login, target.database, false, to);
     if (!talk) return;
@@ -45,11 +46,13 @@ void examine_server(redis_way& way, const redis_target& target, const stream_add
     judge_version(facts, to);
     judge_role(facts, to);
     const auto listening = way.another(where, target.login);
-    check_rights(*talk, *listening, name_space, in_cluster ? server_kind::node : server_kind::alone,
-                 to);
-    if (writes_are_taken(facts)) check_script_costs(*talk, to);
-    judge_memory(facts, to);
-    judge_persistence(facts, to);
+    check_rights(*talk, *listening, of.name_space,
+                 in_cluster ? server_kind::node : server_kind::alone, to);
+    const write_refusal refusal =
+        writes_are_taken(facts) ? check_script_costs(*talk, to) : write_refusal::none;
+    check_key_types(*talk, {target, where, of.words}, of.name_space, to);
+    judge_memory(facts, refusal == write_refusal::memory, to);
+    judge_persistence(facts, refusal == write_refusal::disk, to);
     judge_replicas(facts, to);
     check_clock(*talk, to);
     const bool is_cluster = facts.text("redis_mode") == "cluster";
@@ -112,7 +115,7 @@ sentinels_told ask_sentinels(redis_way& way, const redis_target& target, examina
     return all;
 }
 
-void examine_sentinels(redis_way& way, const redis_target& target, const std::string& name_space,
+void examine_sentinels(redis_way& way, const redis_target& target, const named_breakers& of,
                        examination& to) {
     const sentinels_told seen = ask_sentinels(way, target, to);
     const std::string name = trinco::detail::quoted(target.primary);
@@ -144,7 +147,7 @@ void examine_sentinels(redis_way& way, const redis_target& target, const std::st
         to.good("sentinels", number + " answered, and can fail over; the primary is " +
                                  trinco::detail::text_of(seen.primaries.front()));
     }
-    examine_server(way, target, seen.primaries.front(), name_space, to);
+    examine_server(way, target, seen.primaries.front(), of, to);
 }
 
 // ---- cluster -----------------------------------------------------------------------------------
@@ -202,13 +205,14 @@ void check_cluster_state(const cluster_told& seen, const server_facts& state, ex
 
 // Of the other primaries only what is not well.
 void examine_other_primary(redis_way& way, const redis_target& target, const stream_address& where,
-                           examination& to) {
+                           const named_breakers& of, examination& to) {
     examination aside;
     if (const auto talk = way.walk(where, target.login, 0, true, aside)) {
+        check_key_types(*talk, {target, where, of.words}, of.name_space, aside);
         const server_facts facts = read_facts(*talk);
         judge_version(facts, aside);
-        judge_memory(facts, aside);
-        judge_persistence(facts, aside);
+        judge_memory(facts, false, aside);
+        judge_persistence(facts, false, aside);
         judge_replicas(facts, aside);
     }
     for (finding& one : aside.all) {
@@ -218,7 +222,7 @@ void examine_other_primary(redis_way& way, const redis_target& target, const str
     }
 }
 
-void examine_cluster(redis_way& way, const redis_target& target, const std::string& name_space,
+void examine_cluster(redis_way& way, const redis_target& target, const named_breakers& of,
                      examination& to) {
     std::unique_ptr<server_talk> talk;
     const stream_address* reached = nullptr;
@@ -235,7 +239,7 @@ void examine_cluster(redis_way& way, const redis_target& target, const std::stri
     to.code = failures.code;
     if (!talk) return;
     const told slots = talk->ask({"CLUSTER", "SLOTS"});
-    if (slots.refusal() == "NOPERM") return say_map_is_denied(*talk, name_space, to);
+    if (slots.refusal() == "NOPERM") return say_map_is_denied(*talk, of.name_space, to);
     if (!slots.good()) {
         return to.bad("cluster", trinco::detail::text_of(*reached) + " is no node of a cluster",
                       "name it as one server: redis://HOST");
@@ -248,15 +252,15 @@ void examine_cluster(redis_way& way, const redis_target& target, const std::stri
     check_cluster_state(seen, state, to);
     const auto& primaries = seen.primaries;
     if (primaries.empty()) return;
-    examine_server(way, target, primaries.front(), name_space, to);
+    examine_server(way, target, primaries.front(), of, to);
     for (std::size_t i = 1; i < std::min(primaries.size(), most_primaries); ++i) {
-        examine_other_primary(way, target, primaries[i], to);
+        examine_other_primary(way, target, primaries[i], of, to);
     }
 }
 
 }  // namespace
 
-void examine_redis(std::string_view url, const std::string& name_space, examination& to) {
+void examine_redis(std::string_view url, const named_breakers& of, examination& to) {
     const auto parsed = trinco::detail::parse_redis_url(url);
     if (const auto* const why = std::get_if<std::string>(&parsed)) {
         to.code = exit_usage;
@@ -267,9 +271,9 @@ void examine_redis(std::string_view url, const std::string& name_space, examinat
     redis_way way;
     switch (target.kind) {
         case redis_target::kind_t::single:
-            return examine_server(way, target, target.nodes.front(), name_space, to);
-        case redis_target::kind_t::sentinel: return examine_sentinels(way, target, name_space, to);
-        case redis_target::kind_t::cluster: return examine_cluster(way, target, name_space, to);
+            return examine_server(way, target, target.nodes.front(), of, to);
+        case redis_target::kind_t::sentinel: return examine_sentinels(way, target, of, to);
+        case redis_target::kind_t::cluster: return examine_cluster(way, target, of, to);
     }
 }
 

@@ -24,15 +24,21 @@ std::string text_of(const finding& one) {
                        padded(one.check, check_width) + wrapped(visible(one.sentence), indent) +
                        "\n";
     if (one.advice.empty()) return text;
-    return text + std::string(indent, ' ') + "-> " + wrapped(visible(one.advice), indent + 3) +
-           "\n";
+    text += std::string(indent, ' ') + "-> " + wrapped(visible(one.advice), indent + 3) + "\n";
+    // Never broken: a line that is pasted in two parts is two commands.
+    for (const std::string& command : one.commands) {
+        text += std::string(indent + 3, ' ') + visible(command) + "\n";
+    }
+    return text;
 }
 
 json_object json_of(const finding& one) {
     json_object o;
     o.add("check", one.check).add("level", word_of(one.how)).add("sentence", one.sentence);
     one.advice.empty() ? o.add_null("advice") : o.add("advice", one.advice);
-    o.add_raw("figures", one.figures.text());
+    json_array commands;
+    for (const std::string& command : one.commands) commands.add(command);
+    o.add_raw("commands", commands.text()).add_raw("figures", one.figures.text());
     return o;
 }
 

@@ -22,6 +22,7 @@ struct finding {
     std::string sentence;      // what was seen, without a full stop
     std::string advice = {};   // what to change, as an order; empty: nothing
     json_object figures = {};  // what was measured, for JSON
+    std::vector<std::string> commands = {};  // lines for a shell that follow the advice, each whole
 };
 
 // Of one store.

@@ -197,36 +197,64 @@ bool is_denied(const told& failed) {
     return !failed.error && failed.reply.text.find("NOPERM") != std::string::npos;
 }
 
+struct known_refusal {
+    std::string_view word;
+    write_refusal what;
+    std::string_view check;  // that tells the cause
+};
+constexpr std::array<known_refusal, 4> known_refusals{{
+    {"OOM", write_refusal::memory, "memory"},
+    {"MISCONF", write_refusal::disk, "persistence"},
+    {"NOREPLICAS", write_refusal::replicas, "replicas"},
+    {"READONLY", write_refusal::replica, "role"},
+}};
+
+// Servers before version 7 put the word into the midst of a longer text, some with a '-' before it.
+const known_refusal* refusal_in(const told& failed) {
+    if (failed.error) return nullptr;
+    const std::string text = " " + failed.reply.text;
+    for (const known_refusal& one : known_refusals) {
+        for (const char before : {' ', '-'}) {
+            if (text.find(before + std::string(one.word) + " ") != std::string::npos) return &one;
+        }
+    }
+    return nullptr;
+}
+
 bool is_elsewhere(const told& failed) {
     const auto word = failed.refusal();
     return word == "MOVED" || word == "ASK" || word == "TRYAGAIN";
 }
 
-}  // namespace
-
-std::string key_of_script_trial() {
-    return trinco::detail::breaker_keys(own_namespace(), breaker).front();
+write_refusal say_why_not(const told& failed, examination& to) {
+    if (is_denied(failed)) {
+        to.good("scripts", "not measured: this user may use no other namespace than its own");
+        return write_refusal::none;
+    }
+    if (is_elsewhere(failed)) {
+        to.good("scripts", "not measured: another node of the cluster has that slot");
+        return write_refusal::none;
+    }
+    if (const known_refusal* const known = refusal_in(failed)) {
+        const std::string check(known->check);
+        to.warn("scripts",
+                "not measured: the server takes no writes now (" + std::string(known->word) +
+                    "), see " + check,
+                "follow what is said of " + check + ", then look again");
+        return known->what;
+    }
+    to.bad("scripts", "the scripts of breakers do not run here: " + reason_of(failed),
+           "breakers need a primary of Redis from 6.0 on, or of Valkey, with Lua and "
+           "cmsgpack, that takes writes");
+    return write_refusal::none;
 }
 
-void check_script_costs(server_talk& asking, examination& to) {
-    trial of(asking);
-    if (const auto failed = of.run()) {
-        if (is_denied(*failed)) {
-            return to.good("scripts",
-                           "not measured: this user may use no other namespace than its own");
-        }
-        if (is_elsewhere(*failed)) {
-            return to.good("scripts", "not measured: another node of the cluster has that slot");
-        }
-        return to.bad("scripts", "the scripts of breakers do not run here: " + reason_of(*failed),
-                      "breakers need a primary of Redis from 6.0 on, or of Valkey, with Lua and "
-                      "cmsgpack, that takes writes");
-    }
+void tell_costs(const std::array<measured, 5>& seen, examination& to) {
     std::string text = "the server's own time, by " + std::to_string(rounds) + " runs each: ";
     json_object figures;
     bool is_slow = false;
-    for (const measured& one : of.seen()) {
-        if (one.name != of.seen().front().name) text += "; ";
+    for (const measured& one : seen) {
+        if (one.name != seen.front().name) text += "; ";
         text += std::string(one.name) + " " + summary_of(one.cost);
         figures.add_raw(one.name, json_of(one.cost).text());
         is_slow = is_slow || one.cost.p50() > slow;
@@ -235,6 +263,19 @@ void check_script_costs(server_talk& asking, examination& to) {
     to.add({level::warn, "scripts", std::move(text),
             "the server is slow or shares its processor: look at SLOWLOG GET and at its machine",
             std::move(figures)});
+}
+
+}  // namespace
+
+std::string key_of_script_trial() {
+    return trinco::detail::breaker_keys(own_namespace(), breaker).front();
+}
+
+write_refusal check_script_costs(server_talk& asking, examination& to) {
+    trial of(asking);
+    if (const auto failed = of.run()) return say_why_not(*failed, to);
+    tell_costs(of.seen(), to);
+    return write_refusal::none;
 }
 
 }  // namespace trinco::program::doctor

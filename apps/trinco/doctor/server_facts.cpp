@@ -4,6 +4,7 @@
 #include <charconv>
 #include <utility>
 
+#include "apps/trinco/output/bytes_text.hpp"
 #include "core/quoted.hpp"
 
 namespace trinco::program::doctor {
@@ -11,14 +12,11 @@ namespace {
 
 constexpr unsigned lowest_major = 6;
 constexpr std::uint64_t nearly_full = 90;  // percent
+constexpr std::string_view full =
+    "the server refuses what breakers write (OOM), and they decide without it";
 constexpr std::string_view comes_back =
     "running processes bring states, overrides and options back; counts of the window, probes "
     "under way and totals are lost";
-
-std::string in_mebibytes(std::uint64_t bytes) {
-    constexpr std::uint64_t mebibyte = 1024 * 1024;
-    return std::to_string((bytes + mebibyte / 2) / mebibyte) + " MiB";
-}
 
 // "7" of "7.0.15".
 unsigned major_of(std::string_view version) {
@@ -33,6 +31,18 @@ bool is_yes(const std::optional<std::string>& text) {
 
 std::string foreign(std::string_view text) {
     return detail::quoted(text, 60);
+}
+
+// Without quotes, for what is to be copied.
+std::string foreign_word(std::string_view text) {
+    const std::string shown = foreign(text);
+    return shown.substr(1, shown.size() - 2);
+}
+
+// As a URL has it: an address of IPv6 in brackets.
+std::string url_host(const std::string& host) {
+    const std::string word = foreign_word(host);
+    return host.find(':') == std::string::npos ? word : "[" + word + "]";
 }
 
 }  // namespace
@@ -91,11 +101,18 @@ void judge_role(const server_facts& facts, examination& to) {
     const auto port = facts.text("master_port");
     const std::string of =
         host && port ? " of " + foreign(*host + ":" + *port) : std::string(" of another server");
-    to.bad("role", "a replica" + of + ": it refuses what breakers write",
-           "name the primary, or the Sentinels that know it: redis+sentinel://HOST,HOST/NAME");
+    const std::string primary =
+        host && port ? ", redis://" + url_host(*host) + ":" + foreign_word(*port) : "";
+    std::string text = "a replica" + of + ": it refuses what breakers write";
+    if (facts.text("master_link_status").value_or("up") != "up") {
+        text += "; its connection to the primary is down";
+    }
+    to.bad("role", std::move(text),
+           "name the primary" + primary +
+               ", or the Sentinels that know it: redis+sentinel://HOST,HOST/NAME");
 }
 
-void judge_memory(const server_facts& facts, examination& to) {
+void judge_memory(const server_facts& facts, bool writes_refused, examination& to) {
     const auto policy = facts.text("maxmemory-policy") ? facts.text("maxmemory-policy")
                                                        : facts.text("maxmemory_policy");
     const auto limit = facts.number("maxmemory");
@@ -111,15 +128,31 @@ void judge_memory(const server_facts& facts, examination& to) {
     } else if (policy) {
         to.good("eviction", "maxmemory-policy is noeviction: nothing is thrown away");
     }
-    if (!limit || !used) return;
-    if (*limit == 0) return to.good("memory", in_mebibytes(*used) + " used; no limit is set");
-    const std::string text = in_mebibytes(*used) + " of " + in_mebibytes(*limit) + " used";
+    const std::string advice =
+        "raise maxmemory (CONFIG SET maxmemory BYTES, and in its file), or find out what fills it: "
+        "MEMORY STATS";
+    if (!limit || !used) {
+        if (!writes_refused) return;
+        return to.bad("memory", "all that maxmemory allows is used: " + std::string(full), advice);
+    }
+    // Buffers of replicas and of the file may exceed the limit.
+    const auto not_counted = std::min(*used, facts.number("mem_not_counted_for_evict").value_or(0));
+    if (*limit == 0) return to.good("memory", bytes_text(*used) + " used; no limit is set");
+    const std::string text = bytes_text(*used) + " of " + bytes_text(*limit) + " used";
+    if (writes_refused || (policy == "noeviction" && *used - not_counted > *limit)) {
+        return to.bad("memory", text + ": " + std::string(full), advice);
+    }
     if (*used / (*limit / 100 + 1) < nearly_full) return to.good("memory", text);
-    to.warn("memory", text + ": when it is full breakers decide without it",
-            "raise maxmemory, or find out what fills it: MEMORY STATS");
+    to.warn("memory", text + ": when it is full breakers decide without it", advice);
 }
 
-void judge_persistence(const server_facts& facts, examination& to) {
+void judge_persistence(const server_facts& facts, bool writes_refused, examination& to) {
+    if (writes_refused) {
+        return to.bad("persistence",
+                      "it cannot save to its disk, and refuses all writes until it can (MISCONF)",
+                      "look at its log and at the space in its folder (CONFIG GET dir); CONFIG SET "
+                      "stop-writes-on-bgsave-error no lets it go on unsaved");
+    }
     const auto appended =
         facts.text("appendonly") ? facts.text("appendonly") : facts.text("aof_enabled");
     if (!appended) return;

@@ -31,8 +31,10 @@ private:
 // Each adds what it can tell, or nothing.
 void judge_version(const server_facts& facts, examination& to);
 void judge_role(const server_facts& facts, examination& to);
-void judge_memory(const server_facts& facts, examination& to);  // eviction, and how full it is
-void judge_persistence(const server_facts& facts, examination& to);
+// "eviction" and "memory". `writes_refused`: a write was just answered with OOM.
+void judge_memory(const server_facts& facts, bool writes_refused, examination& to);
+// `writes_refused`: a write was just answered with MISCONF.
+void judge_persistence(const server_facts& facts, bool writes_refused, examination& to);
 void judge_replicas(const server_facts& facts, examination& to);
 
 }  // namespace trinco::program::doctor

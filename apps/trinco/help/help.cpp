@@ -9,7 +9,11 @@ namespace trinco::program {
 namespace {
 
 constexpr std::string_view intro =
-    "Trinco: circuit breakers and locks, shared by every process of a machine.\n";
+    "Trinco: circuit breakers and locks, shared by all processes of a machine"
+#if TRINCO_REDIS
+    ".\nWith Redis or Valkey breakers are shared by a whole fleet: --breakers redis://HOST"
+#endif
+    ".\n";
 
 constexpr std::string_view outro =
     R"(topics, with 'trinco help TOPIC'
@@ -18,6 +22,7 @@ constexpr std::string_view outro =
   config       the file trinco.toml
   environment  the variables that count
   exit-codes   how the program ends, and what it means
+  json         what -o json prints
 
 'trinco COMMAND --help' explains a command. The manual of the library is its headers, beginning
 with include/trinco/circuit_breaker.hpp and mutex.hpp.

@@ -26,5 +26,7 @@ namespace trinco::program {
 [[nodiscard]] std::string help_on_topic(std::string_view topic);
 // The table of `trinco help options`, made from the one table that the library validates by.
 [[nodiscard]] std::string help_options();
+// What -o json prints: `trinco help json`.
+[[nodiscard]] std::string help_json();
 
 }  // namespace trinco::program

@@ -13,6 +13,15 @@ using detail::option_row;
 
 constexpr std::size_t columns = 5;
 constexpr std::size_t page = 100;
+constexpr std::string_view outro = R"(
+Given to a process as trinco::breaker_options; to 'trinco call' as --failure-rate 0.3; in
+trinco.toml as failure_rate = 0.3 under [breakers.policies.NAME]; to all that run as
+'trinco breakers set NAME failure_rate=0.3'. The defaults are the library's; of 'trinco call',
+each process of which makes one call, minimum_calls is 5, and window, live_for and
+probe_timeout are 5 min.
+The time (current_time elsewhere) is no option: breakers read the monotonic clock.
+All options are checked together when a breaker is made; nothing is clamped silently.
+)";
 using cells = std::array<std::string, columns>;
 
 // Where there are more names elsewhere than one, they make a line of their own.
@@ -65,10 +74,7 @@ std::string help_options() {
         text += note("why:", option.why);
         text += note("watch:", option.watch);
     }
-    text +=
-        "\nThe time (current_time elsewhere) is no option: breakers read the monotonic clock.\n"
-        "All options are checked together when a breaker is made; nothing is clamped silently.\n";
-    return text;
+    return text + std::string(outro);
 }
 
 }  // namespace trinco::program

@@ -26,7 +26,8 @@ configuration ('trinco help config').
   memory:NAME      yes       yes    the same, several apart from each other
 
 A program opens the same store with the driver of its scheme: trinco::open(url, {drivers...}) with
-trinco::drivers::memory(). See include/trinco/store.hpp.
+trinco::drivers::redis(), trinco::drivers::local() or trinco::drivers::memory(). See
+include/trinco/store.hpp.
 No store of this version shares locks between machines.
 )"
 #if TRINCO_REDIS
@@ -60,12 +61,14 @@ constexpr std::string_view exit_codes =
 64       the command line or a configuration file is wrong; one line on standard error says
          what was meant
 69       the store cannot be used: its folder is not there, its file is not one, no answer in time.
-         'trinco call' decides by its mirror then, or runs its command all the same, unless
-         --on-no-store refuse
+         'trinco call' decides by its mirror then, or without one runs its command all the same;
+         with --on-no-store refuse it does neither
 74       standard output could not be written
 75       the lock was not acquired in time, or the circuit breaker refuses the call
 76       the lock was lost while the command ran
 77       the store cannot be used for want of rights; for the rest as 69
+79       what 'trinco once' is to run was interrupted, here or elsewhere: nobody knows whether it
+         was done; 'trinco records resolve' says so
 126      the command cannot be executed
 127      there is no such command
 128+n    the command, or the wait for it, was ended by signal n
@@ -85,7 +88,11 @@ constexpr std::string_view environment =
   TRINCO_BREAKERS_PASSWORD           the password of the server of the breakers
   TRINCO_BREAKERS_PASSWORD_FILE      the file whose one line it is
   TRINCO_BREAKERS_MIRROR             where 'trinco call' remembers what a server said, for the time
-                                     in which it does not answer: local:, local:/FILE.db or none
+                                     in which it does not answer: local:, local:/FILE.db or none.
+                                     With local: each user has his own, and root's is
+                                     /var/lib/trinco: who works under sudo tells the server and
+                                     root's mirror, other users' hear of it with their next call.
+                                     A file in a folder that they can all write to is shared
   TRINCO_CONFIG        --config      a configuration file, which must exist ('trinco help config')
   NO_COLOR, TERM=dumb                no colours, no moving display
 
@@ -95,6 +102,14 @@ Set for the command of 'trinco lock':
   TRINCO_TOKEN         its fencing token: larger than any before; hand it to what must not be
                        written by an old holder. Not set with --shared or -n
   TRINCO_LEASE         the lease that the lock is held under
+
+Set for the command of 'trinco once':
+
+  TRINCO_ONCE          the key
+  TRINCO_RUN_ID        this run's id, an idempotency key for whoever the command talks to; the same
+                       again when an interrupted run is run again
+  TRINCO_ATTEMPT       1, 2, ...
+  TRINCO_LEASE         as above
 
 'trinco config show' says what holds, and where each value is from.
 )";
@@ -130,8 +145,8 @@ What is wrong in a policy stops 'trinco call' of that breaker, but no lock.
 'trinco config show' says what holds, and where each value is from.
 )";
 
-constexpr std::array<std::string_view, 5> topics = {"options", "urls", "config", "environment",
-                                                    "exit-codes"};
+constexpr std::array<std::string_view, 6> topics = {"options",     "urls",       "config",
+                                                    "environment", "exit-codes", "json"};
 
 }  // namespace
 
@@ -141,6 +156,7 @@ std::span<const std::string_view> help_topics() {
 
 std::string help_on_topic(std::string_view topic) {
     if (topic == "options") return help_options();
+    if (topic == "json") return help_json();
     if (topic == "urls") return std::string(urls);
     if (topic == "config") return std::string(config);
     if (topic == "environment") return std::string(environment);

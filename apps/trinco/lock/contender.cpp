@@ -5,10 +5,10 @@
 
 #include <cerrno>
 #include <mutex>
-#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "apps/trinco/lock/session_words.hpp"
 #include "apps/trinco/stores/open_store.hpp"
 #include "store/open.hpp"
 #include "trinco/error.hpp"
@@ -21,12 +21,6 @@ using detail::lock_access;
 
 constexpr std::size_t rows_shown = 200;
 constexpr auto listing_limit = 300ms;
-
-std::string without_name(std::string_view sentence) {
-    constexpr std::string_view name = "trinco: ";
-    if (sentence.starts_with(name)) sentence.remove_prefix(name.size());
-    return std::string(sentence);
-}
 
 }  // namespace
 
@@ -85,7 +79,7 @@ std::optional<problem> contender::enter(std::optional<detail::deadline> by) {
     try {
         const auto shell = lock_access::make_shell(at_, options);
         bell_ = std::make_shared<bell>();
-        auto lock = std::make_shared<detail::mutex_shell>(shell, std::vector{plan_.what}, "");
+        auto lock = std::make_shared<detail::lock_shell>(shell, std::vector{plan_.what}, "");
         lock->on_loss([bell = bell_](std::error_code why) { bell->lost(why); });
         // In one go, as far as the store can do that: coming back here in between would take longer
         // than entering itself.

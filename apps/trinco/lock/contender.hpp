@@ -14,7 +14,7 @@
 #include "apps/trinco/lock/lock_options.hpp"
 #include "apps/trinco/lock/tenure.hpp"
 #include "apps/trinco/problem.hpp"
-#include "lock/mutex_shell.hpp"
+#include "lock/lock_shell.hpp"
 #include "store/lock_store.hpp"
 #include "trinco/session.hpp"
 #include "trinco/store.hpp"
@@ -62,7 +62,7 @@ private:
     const lock_plan& plan_;
     std::optional<session> session_;
     std::shared_ptr<bell> bell_;  // of this session
-    std::shared_ptr<detail::mutex_shell> lock_;
+    std::shared_ptr<detail::lock_shell> lock_;
 };
 
 }  // namespace trinco::program

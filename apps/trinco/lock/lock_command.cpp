@@ -10,6 +10,7 @@
 #include "apps/trinco/lock/lock_options.hpp"
 #include "apps/trinco/lock/lock_run.hpp"
 #include "apps/trinco/stores/open_store.hpp"
+#include "apps/trinco/stores/settings_for.hpp"
 
 namespace trinco::program {
 namespace {
@@ -24,17 +25,18 @@ private:
 };
 
 int lock_command::run(std::span<const std::string> words) {
-    signal_desk desk;
-    const auto loaded = load_settings(options_.where);
+    const auto loaded = settings_for(options_.where, {needs::locks});
     if (const auto* bad = std::get_if<problem>(&loaded)) return complain(*bad);
     const auto& with = std::get<settings>(loaded);
     const auto planned = plan_of(options_, with.prefix, words.front());
     if (const auto* bad = std::get_if<problem>(&planned)) return complain(*bad);
     const auto& plan = std::get<lock_plan>(planned);
-    // A program that runs for a moment, with little to allocate, is better off with one heap for
-    // all threads than with making several.
-    ::mallopt(M_ARENA_MAX, 1);
-    // Nor in one that grows and shrinks all the time: each step takes the other threads' time, too.
+    signal_desk desk;
+    // One heap for each of the threads that work at the same time (this one, the loop's and the
+    // store's, which prepares statements meanwhile): in a common one they wait for each other, and
+    // more would cost more to make than they are worth.
+    ::mallopt(M_ARENA_MAX, 3);
+    // Not in steps: each takes the other threads' time, too.
     ::mallopt(M_TOP_PAD, 1 << 20);
     ::mallopt(M_TRIM_THRESHOLD, 1 << 22);
     // One of an outer lock says nothing about this one.

@@ -1,15 +1,13 @@
 #include "apps/trinco/lock/lock_options.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 
 #include "apps/trinco/command_line/duration.hpp"
+#include "apps/trinco/lock/holder_label.hpp"
 #include "apps/trinco/stores/live_names.hpp"
 #include "core/lock/lease.hpp"
 #include "core/names.hpp"
-#include "core/quoted.hpp"
 
 namespace trinco::program {
 namespace {
@@ -22,21 +20,10 @@ using std::chrono::seconds;
 constexpr milliseconds longest_wait = 365 * 24h;
 constexpr std::uint32_t most_permits = 1'000'000;
 constexpr std::uint32_t highest_code = 255;
-constexpr std::size_t longest_label = 256;  // as a session allows
 constexpr std::array<std::string_view, 3> ways_of_loss = {"term", "kill", "ignore"};
 
 problem usage(std::string sentence) {
     return {exit_usage, std::move(sentence)};
-}
-
-// Shown to whoever asks who holds the lock: this machine, the process, what it runs.
-std::string default_label(const std::string& command) {
-    std::array<char, 256> host{};
-    if (::gethostname(host.data(), host.size() - 1) != 0) host = {'?'};
-    std::string label = std::string(host.data()) + ":" + std::to_string(::getpid());
-    const std::string name = command.substr(command.rfind('/') + 1);
-    if (detail::is_one_line(name)) label += " " + name.substr(0, 64);
-    return label.substr(0, longest_label);
 }
 
 std::optional<problem> contradiction(const lock_options& o) {
@@ -55,11 +42,7 @@ std::optional<problem> contradiction(const lock_options& o) {
         return usage("--ttl is " + std::to_string(o.ttl.count()) +
                      " ms; it is whole seconds, such as 2s");
     }
-    if (!detail::is_one_line(o.label) || o.label.size() > longest_label) {
-        return usage("--label is " + detail::quoted(o.label) + "; it is one line of at most " +
-                     std::to_string(longest_label) + " bytes");
-    }
-    return std::nullopt;
+    return check_label(o.label);
 }
 
 }  // namespace
@@ -128,7 +111,7 @@ std::variant<lock_plan, problem> plan_of(const lock_options& options, const std:
     }
     if (o.on_lost == "kill") plan.at_act = on_deadline::kill;
     if (o.on_lost == "ignore") plan.at_act = on_deadline::ignore;
-    plan.label = o.label.empty() ? default_label(command) : o.label;
+    plan.label = o.label.empty() ? holder_label(command) : o.label;
     return plan;
 }
 

@@ -5,6 +5,7 @@
 
 #include "apps/trinco/stores/live_names.hpp"
 #include "apps/trinco/stores/open_store.hpp"
+#include "apps/trinco/stores/settings_for.hpp"
 #include "core/quoted.hpp"
 
 namespace trinco::program {
@@ -16,7 +17,7 @@ lock_scope scope_of(std::string word) {
 }
 
 std::variant<locks_scene, problem> open_scene(const store_flags& where, lock_scope scope) {
-    auto loaded = load_settings(where);
+    auto loaded = settings_for(where, {needs::locks});
     if (auto* const bad = std::get_if<problem>(&loaded)) return std::move(*bad);
     const auto& with = std::get<settings>(loaded);
     scope.prefix = with.prefix;

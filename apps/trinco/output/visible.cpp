@@ -78,4 +78,13 @@ std::size_t width_of(std::string_view text) noexcept {
     return width;
 }
 
+bool is_utf8(std::string_view text) noexcept {
+    while (!text.empty()) {
+        const std::size_t bytes = first_character(text).bytes;
+        if (bytes == 0) return false;
+        text.remove_prefix(bytes);
+    }
+    return true;
+}
+
 }  // namespace trinco::program

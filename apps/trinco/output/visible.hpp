@@ -22,4 +22,8 @@ struct character {
 };
 [[nodiscard]] character first_character(std::string_view text) noexcept;
 
+// Whether all of it is UTF-8: what people write is kept for others, whose terminals and JSON can
+// show nothing else.
+[[nodiscard]] bool is_utf8(std::string_view text) noexcept;
+
 }  // namespace trinco::program

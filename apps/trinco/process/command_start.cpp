@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "apps/trinco/process/quiet_grpc.hpp"
 #include "apps/trinco/process/signals_at_start.hpp"
 
 namespace trinco::program {
@@ -25,13 +26,13 @@ std::string_view name_of(std::string_view entry) {
     return entry.substr(0, entry.find('='));
 }
 
-// Our environment with the additions, which replace variables of the same name.
+// The environment that we were given with the additions, which replace variables of the same name.
 std::vector<char*> merged(const std::vector<const char*>& added) {
     std::vector<char*> all;
     for (char** entry = ::environ; *entry != nullptr; ++entry) {
-        bool is_replaced = false;
-        for (const char* addition : added) is_replaced |= name_of(addition) == name_of(*entry);
-        if (!is_replaced) all.push_back(*entry);
+        bool is_left_out = is_quieting_grpc(*entry);
+        for (const char* addition : added) is_left_out |= name_of(addition) == name_of(*entry);
+        if (!is_left_out) all.push_back(*entry);
     }
     for (const char* addition : added) all.push_back(const_cast<char*>(addition));
     all.push_back(nullptr);

@@ -14,8 +14,9 @@ struct starting {
 };
 
 // `words` is looked for in PATH unless it has a slash; `environment` holds "name=value", added to
-// our own. `keep_open` (-1: none) is inherited, with a number that scripts do not use. No other
-// descriptor of ours is, because all are close-on-exec; what the user's shell gave us stays.
+// what we were given. `keep_open` (-1: none) is inherited, with a number that scripts do not use.
+// No other descriptor of ours is, because all are close-on-exec; what the user's shell gave us
+// stays.
 [[nodiscard]] starting start_command(const std::vector<const char*>& words,
                                      const std::vector<const char*>& environment, int keep_open);
 

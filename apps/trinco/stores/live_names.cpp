@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "apps/trinco/stores/open_store.hpp"
+#include "apps/trinco/stores/settings_for.hpp"
 #include "core/names.hpp"
 
 namespace trinco::program {
@@ -21,7 +22,7 @@ struct opened {
 };
 
 std::optional<opened> open_quietly(const store_flags& flags, needs what) {
-    auto loaded = load_settings(flags);
+    auto loaded = settings_for(flags, {what});
     auto* const with = std::get_if<settings>(&loaded);
     if (with == nullptr) return std::nullopt;
     with->warnings.clear();

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "apps/trinco/exit_codes.hpp"
+#include "apps/trinco/stores/server_stores.hpp"
 #include "apps/trinco/stores/store_password.hpp"
 #include "apps/trinco/stores/sudo_warning.hpp"
 #include "core/quoted.hpp"
@@ -10,10 +11,8 @@
 #include "store/shown_url.hpp"
 #include "trinco/memory.hpp"
 #if TRINCO_LOCAL
+#include "store/local/local_driver.hpp"
 #include "trinco/local.hpp"
-#endif
-#if TRINCO_REDIS
-#include "trinco/redis.hpp"
 #endif
 
 namespace trinco::program {
@@ -70,19 +69,30 @@ std::string_view next_step(const std::error_code& error, std::string_view url) {
     return "";
 }
 
+std::vector<driver> with_the_others(std::vector<driver> own) {
+    for (const server_store& one : server_stores()) own.push_back(one.how);
+    own.push_back(drivers::memory());
+    return own;
+}
+
+// Who opens a store of locks mostly takes one.
+std::span<const driver> drivers_for(needs what) {
+#if TRINCO_LOCAL
+    static const auto for_locks = with_the_others({detail::local_for_locks()});
+    if (what == needs::locks) return for_locks;
+#endif
+    return all_drivers();
+}
+
 }  // namespace
 
 std::span<const driver> all_drivers() {
-    static const std::vector<driver> drivers = {
 #if TRINCO_LOCAL
-        drivers::local(),
+    static const auto all = with_the_others({drivers::local()});
+#else
+    static const auto all = with_the_others({});
 #endif
-#if TRINCO_REDIS
-        drivers::redis(),
-#endif
-        drivers::memory(),
-    };
-    return drivers;
+    return all;
 }
 
 std::variant<store, problem> open_store(const settings& with, needs what,
@@ -108,7 +118,7 @@ std::variant<store, problem> open_store(const settings& with, needs what,
     const auto full =
         what == needs::locks ? std::variant<std::string, problem>(url) : with_password(with);
     if (const auto* const missing = std::get_if<problem>(&full)) return *missing;
-    store opened = trinco::open(std::get<std::string>(full), all_drivers(), how, error, &why);
+    store opened = trinco::open(std::get<std::string>(full), drivers_for(what), how, error, &why);
     if (error) return problem{opening_code(error, url), said_by(with, what) + why};
     const bool keeps = what == needs::locks ? opened.has_locks() : opened.has_breakers();
     if (!keeps) return keeps_none(opened, what);

@@ -15,6 +15,7 @@
 
 #include "apps/trinco/config/settings.hpp"
 #include "apps/trinco/problem.hpp"
+#include "apps/trinco/stores/needs.hpp"
 #include "lock/session_shell.hpp"  // awaited
 #include "store/breaker_store.hpp"
 #include "store/lock_store.hpp"
@@ -23,7 +24,7 @@
 
 namespace trinco::program {
 
-// All drivers of this build.
+// All drivers of this executable (start/executables.hpp).
 [[nodiscard]] std::span<const driver> all_drivers();
 
 // Opens with all drivers. The problem is one sentence, which names the source of the URL, and the
@@ -32,7 +33,6 @@ namespace trinco::program {
 // one process ("memory:"), which is nothing to a program that runs once. Says the settings'
 // warnings.
 // `instance`: this process, as far as the store is concerned; empty: a name of its own.
-enum class needs : std::uint8_t { breakers, locks };
 [[nodiscard]] std::variant<store, problem> open_store(const settings& with, needs what,
                                                       std::string_view instance = {});
 

@@ -1,6 +1,7 @@
 #include "apps/trinco/stores/store_password.hpp"
 
 #include <fcntl.h>
+#include <pwd.h>
 #include <unistd.h>
 
 #include <array>
@@ -36,8 +37,21 @@ std::string encoded(std::string_view text) {
 }
 
 problem unreadable(const std::string& file, const std::string& why) {
-    return {exit_unavailable,
-            "the file of the password, " + detail::quoted(file, 300) + ", " + why};
+    return {exit_unavailable, "the password of the store of breakers is not known: its file " +
+                                  detail::quoted(file, 300) + " " + why};
+}
+
+// What to do about an error of reading it.
+std::string cure_of(int error) {
+    const auto* const entry = ::getpwuid(::geteuid());
+    const std::string user = entry != nullptr && entry->pw_name != nullptr
+                                 ? entry->pw_name
+                                 : "uid " + std::to_string(::geteuid());
+    if (error == EACCES || error == EPERM) {
+        return "; let the user " + user + " read it, and enter its folders";
+    }
+    return "; name the right one in TRINCO_BREAKERS_PASSWORD_FILE or as breakers.password_file of "
+           "trinco.toml ('trinco config show' says which holds)";
 }
 
 // Up to what a password may be and a little more; errno.
@@ -59,14 +73,17 @@ int read_file(const std::string& file, std::string& to) {
 std::variant<std::string, problem> read_password(const std::string& file) {
     std::string text;
     if (const int error = read_file(file, text)) {
-        problem why = unreadable(file, "cannot be read: " + std::generic_category().message(error));
+        problem why = unreadable(
+            file, "cannot be read: " + std::generic_category().message(error) + cure_of(error));
         if (error == EACCES) why.code = exit_denied;
         return why;
     }
     while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
-    if (text.empty()) return unreadable(file, "is empty");
-    if (text.size() > longest_password) return unreadable(file, "holds more than 1,024 bytes");
-    if (text.find('\n') != std::string::npos) return unreadable(file, "holds more than one line");
+    if (text.empty()) return unreadable(file, "is empty; it is one line with the password");
+    if (text.size() > longest_password)
+        return unreadable(file, "holds more than 1,024 bytes; it is one line with the password");
+    if (text.find('\n') != std::string::npos)
+        return unreadable(file, "holds more than one line; it is one line with the password");
     return text;
 }
 

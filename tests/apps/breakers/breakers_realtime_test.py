@@ -81,14 +81,14 @@ class Looking(Scene):
     def test_json_of_ls_and_show(self):
         self.fail_calls(1)
         said = json.loads(self.answer('breakers', 'ls', '-o', 'json'))
-        self.assertEqual(1, said['schema'])
+        self.assertEqual(2, said['schema'])
         self.assertEqual('default', said['namespace'])
         self.assertTrue(said['store'].startswith('local:'))
         (row,) = said['breakers']
         breaker = self.show()
-        for key in ('name', 'state', 'in_force', 'reason', 'override', 'remaining_ms',
+        for key in ('name', 'error', 'state', 'in_force', 'reason', 'override', 'remaining_ms',
                     'backoff_level', 'era', 'rev', 'since_ms', 'failed_share', 'opens_at_share',
-                    'window', 'totals', 'voters', 'probes_left', 'options_set'):
+                    'why', 'window', 'totals', 'voters', 'probes_left', 'options_set'):
             self.assertIn(key, row)
             self.assertEqual(row[key], breaker[key], key)
         self.assertEqual({'success': 0, 'failure': 1, 'slow_success': 0, 'slow_failure': 0,
@@ -108,7 +108,10 @@ class Looking(Scene):
         self.fail_calls(5, '--open-for', '1h', '--failure-count', '5')
         page = self.answer('breakers', 'show', 'pay')
         self.assertRegex(page, r'\Apay is open \(failure_count\); probes begin in [^\n]+\n')
-        for part in ('totals   0 succeeded, 5 failed', 'opens at 50 % of at least 5 in 5 min, or '
+        self.assertEqual('at least 5 calls within 5 min had failed, as 1 voter or more saw',
+                         self.show()['why'])
+        for part in ('why      at least 5 calls within 5 min had failed, as 1 voter or more saw\n',
+                     'totals   0 succeeded, 5 failed', 'opens at 50 % of at least 5 in 5 min, or '
                      'at 5 failures', 'options  of ', ':call:', 'probes   5 of 5 left',
                      '  open_for          1 h\n', 'it begins anew with every change of state'):
             self.assertIn(part, page)
@@ -119,6 +122,8 @@ class Looking(Scene):
         self.assertRegex(page, r'(?m)^INSTANCE +VOTER +CALLS .*\n'
                                r'\S+:call:\S+ +(?![0-9a-f]{9})\S+ +1 ')
         self.assertNotIn('begins anew', page)
+        self.assertNotIn('why  ', page)
+        self.assertIsNone(self.show()['why'])
         self.assertEqual(len(self.show()['instances']), 1 + int(
             re.search(r'(?m)^and (\d+) instances? more, without|\Z', page).group(1) or 0))
         self.answer('breakers', 'set', 'pay', 'window=20s')
@@ -146,8 +151,10 @@ class Operating(Scene):
 
     def operate(self, verb, *words):
         said = json.loads(self.answer('breakers', verb, 'pay', *words, '-o', 'json'))
-        self.assertEqual((1, 'pay'), (said['schema'], said['name']))
-        return said
+        self.assertEqual({'schema', 'store', 'namespace', 'breaker'}, set(said))
+        breaker = said['breaker']
+        self.assertEqual((2, 'pay', None), (said['schema'], breaker['name'], breaker['error']))
+        return breaker
 
     def test_every_verb_answers_with_the_state_after_it(self):
         who = f'{getpass.getuser()}@{os.uname().nodename}'
@@ -261,11 +268,12 @@ class Operating(Scene):
             db.execute("UPDATE breakers SET record = x'00' WHERE name = 'pay'")
         db.close()
         err = self.mistake('breakers', 'show', 'pay', code=69)
-        self.assertIn("cannot be read; 'trinco breakers forget pay --confirm pay'", err)
+        self.assertIn("cannot be read: its record is damaged; "
+                      "'trinco breakers forget pay --confirm pay", err)
         self.mistake('breakers', 'reset', 'pay', code=69)
         code, out, err = self.call('--', 'echo', 'hi')
         self.assertEqual((0, 'hi\n'), (code, out))
-        self.assertRegex(err, r'\Atrinco: [^\n]+ could not say whether pay is closed: [^\n]+; '
+        self.assertRegex(err, r'\Atrinco: could not say whether pay is closed at [^\n]+: [^\n]+; '
                               r'the call is made without its breaker\n\Z')
         self.assertEqual('closed', self.operate('forget', '--confirm', 'pay')['in_force'])
         self.call_ends(0, '--', 'true')
@@ -319,15 +327,16 @@ class Watching(Scene):
         self.call_ends(0, '--', 'true', name='rates')
         process, lines = self.watch('pay*', '-o', 'json')
         begin = json.loads(next(lines))
-        self.assertEqual((1, 'begin', 'pay', 'closed'), (begin['schema'], begin['change'],
-                                                         begin['name'], begin['in_force']))
+        self.assertEqual((2, 'begin', 'pay', 'closed'),
+                         (begin['schema'], begin['change'], begin['breaker']['name'],
+                          begin['breaker']['in_force']))
         self.answer('breakers', 'trip', 'rates')
         self.answer('breakers', 'force-open', 'pay')
         self.answer('breakers', 'trip', 'payments', '--create')
         self.answer('breakers', 'set', 'pay', 'window=20s')
         changes = [json.loads(next(lines)) for _ in range(3)]
         self.assertEqual([('override', 'pay'), ('begin', 'payments'), ('options', 'pay')],
-                         [(c['change'], c['name']) for c in changes])
+                         [(c['change'], c['breaker']['name']) for c in changes])
         self.assertTrue(all(re.match(r'\d{4}-.*Z$', c['at']) for c in changes))
         process.send_signal(signal.SIGTERM)
         self.assertEqual(0, process.wait(PATIENCE))

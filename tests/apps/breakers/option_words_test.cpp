@@ -55,6 +55,16 @@ TEST(OptionWords, WhatIsNoValueIsASentence) {
               assign_option("failure_rat", "1", o));
     EXPECT_EQ("there is no option \"frobnicate\" of breakers; 'trinco help options' lists them",
               assign_option("frobnicate", "1", o));
+    EXPECT_EQ(
+        "the option error_threshold_percentage is called failure_rate here, and its unit is: share "
+        "of 1; 'trinco help options' lists all",
+        assign_option("error_threshold_percentage", "50", o));
+    for (const auto& [key, here] : std::vector<std::pair<std::string, std::string>>{
+             {"reset_timeout", "open_for"},
+             {"cooldown_time", "open_for"},
+             {"permitted_calls_in_half_open", "half_open_probes"}}) {
+        EXPECT_NE(std::string::npos, assign_option(key, "1", o)->find(here)) << key;
+    }
 }
 
 TEST(OptionWords, Pairs) {

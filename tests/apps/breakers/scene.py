@@ -99,7 +99,7 @@ class Scene(unittest.TestCase):
     def show(self, name='pay'):
         """What `breakers show` says of one, as JSON."""
         said = json.loads(self.answer('breakers', 'show', name, '-o', 'json'))
-        self.assertEqual(1, said['schema'])
+        self.assertEqual(2, said['schema'])
         return said['breaker']
 
     def state(self, name='pay'):

@@ -11,6 +11,7 @@
 #include "apps/trinco/breakers/operator.hpp"
 #include "apps/trinco/breakers/reports.hpp"
 #include "apps/trinco/call/call_breaker.hpp"
+#include "apps/trinco/mirror/told.hpp"
 #include "apps/trinco/stores/open_store.hpp"
 #include "trinco/memory.hpp"
 
@@ -37,9 +38,9 @@ protected:
     struct process {
         process(const driver& kept_in, const std::string& instance, const breaker_options& options,
                 bool configured)
-            : at(open("memory:", {kept_in}, {.instance = instance, .voter = "machine"})),
-              breaker(at, "pay", options, configured) {}
-        store at;
+            : in{open("memory:", {kept_in}, {.instance = instance, .voter = "machine"}), ""},
+              breaker(in.at, "pay", options, configured) {}
+        breakers_place in;
         call_breaker breaker;
     };
 
@@ -63,7 +64,7 @@ protected:
 
     report now() {
         const auto p = start();
-        const auto read = read_report(p->at, "pay");
+        const auto read = read_report(p->in, "pay", "read");
         const auto* found = std::get_if<std::optional<report>>(&read);
         return found != nullptr && *found ? **found : report{};
     }
@@ -74,7 +75,7 @@ protected:
         what.breaker = "pay";
         what.verb = verb;
         what.expires = lasts;
-        EXPECT_TRUE(std::holds_alternative<detail::view>(operate(p->at, what)));
+        EXPECT_TRUE(std::holds_alternative<detail::view>(operate(p->in, what, "change")));
     }
 
     // Until probes are due.
@@ -268,7 +269,7 @@ TEST_F(CallBreaker, WhatAnOperatorSetDecides) {
     what.breaker = "pay";
     what.verb = control_verb::set;
     what.options = "failure_count=2";
-    ASSERT_TRUE(std::holds_alternative<detail::view>(operate(p->at, what)));
+    ASSERT_TRUE(std::holds_alternative<detail::view>(operate(p->in, what, "change")));
     fail(2);
     EXPECT_EQ(breaker_state::open, now().now.fleet.state);
 }
@@ -318,92 +319,75 @@ TEST_F(CallBreaker, NoOutcomeIsLostOrCountedTwiceUnderASharedName) {
     EXPECT_EQ(std::uint64_t{threads * calls}, now().totals.success);
 }
 
-// Two stores: what one says is brought to the other.
-class TwoStores : public CallBreaker {
+// A store that has lost its data is told what it said before.
+class Lost : public CallBreaker {
 protected:
-    TwoStores() { options_.open_for = 1min; }
+    Lost() { options_.open_for = 1min; }
 
-    // A process at the other store.
-    std::unique_ptr<process> elsewhere() {
-        return std::make_unique<process>(other_, "e" + std::to_string(++started_), options_, true);
-    }
-    report there() {
-        const auto read = read_report(elsewhere()->at, "pay");
-        const auto* found = std::get_if<std::optional<report>>(&read);
-        return found != nullptr && *found ? **found : report{};
-    }
-    detail::view asked() {
+    told told_by_now() {
         const auto p = start();
         EXPECT_NE(kind::unanswered, p->breaker.ask({}).kind);
-        return p->breaker.fleet_now();
+        const report r = now();
+        return {p->breaker.fleet_now(), {r.options, r.now.fleet.options_stamp}};
     }
-
-    driver other_ = drivers::memory();
+    kind call_after(const told& before) {
+        const auto p = start(false);
+        p->breaker.remember(before.fleet, [&] { return before.options; });
+        return p->breaker.ask({}).kind;
+    }
+    void lose() { kept_in_ = drivers::memory(); }
+    void set(const std::string& options) {
+        const auto p = start();
+        detail::control_request what;
+        what.breaker = "pay";
+        what.verb = control_verb::set;
+        what.options = options;
+        EXPECT_TRUE(std::holds_alternative<detail::view>(operate(p->in, what, "set")));
+    }
 };
 
-TEST_F(TwoStores, TheMirrorSaysWhatWasSaidAndCounts) {
-    call(outcome::success);
-    EXPECT_FALSE(elsewhere()->breaker.mirror(asked(), outcome::failure, kind::counted));
-    EXPECT_EQ(1U, there().now.window.failure);
-    operate_on_it(control_verb::trip);
-    EXPECT_FALSE(elsewhere()->breaker.mirror(asked(), outcome::ignored, kind::refused));
-    EXPECT_EQ(breaker_state::open, there().now.fleet.state);
-    EXPECT_GT(there().now.fleet.remaining, 30s);
-    EXPECT_EQ(1U, there().totals.rejected);
-    operate_on_it(control_verb::force_open);
-    EXPECT_FALSE(elsewhere()->breaker.mirror(asked(), outcome::ignored, kind::refused));
-    EXPECT_EQ(override_kind::forced_open, there().now.fleet.over);
-}
-
-TEST_F(TwoStores, TheMirrorTakesBackWhatItDecidedAlone) {
-    call(outcome::success);
-    for (int i = 0; i < 5; ++i) {
-        const auto alone = elsewhere();
-        EXPECT_EQ(kind::counted, alone->breaker.ask({}).kind);
-        EXPECT_FALSE(alone->breaker.settle(outcome::failure, 1ms));
-    }
-    EXPECT_EQ(breaker_state::open, there().now.fleet.state);
-    EXPECT_FALSE(elsewhere()->breaker.mirror(asked(), outcome::success, kind::counted));
-    EXPECT_EQ(breaker_state::closed, there().now.fleet.state);
-    EXPECT_EQ(0U, there().now.window.judged());
-    EXPECT_EQ(breaker_state::closed, now().now.fleet.state);
-}
-
-TEST_F(TwoStores, TheMirrorDecidesNothingByItself) {
-    call(outcome::success);
-    for (int i = 0; i < 5; ++i) {
-        EXPECT_FALSE(elsewhere()->breaker.mirror(asked(), outcome::failure, kind::counted));
-    }
-    // A crossing is left to who decides there; it is no second look's business.
-    EXPECT_EQ(breaker_state::closed, there().now.fleet.state);
-}
-
-TEST_F(TwoStores, ACopyIsExactAndComesBackToAStoreThatHasLostIt) {
+TEST_F(Lost, ItIsOpenAgainAndKnowsItsOptions) {
     fail(5);
-    const detail::view before = asked();
-    const std::string options = now().options;
-    EXPECT_EQ(breaker_state::open, before.state);
-    EXPECT_FALSE(elsewhere()->breaker.copy(before));
-    const detail::view copy = there().now.fleet;
-    EXPECT_EQ(before.era, copy.era);
-    EXPECT_EQ(before.rev, copy.rev);
-
-    kept_in_ = drivers::memory();  // empty
-    const auto p = start(false);
-    p->breaker.remember(copy, options);
-    EXPECT_EQ(kind::refused, p->breaker.ask({}).kind);
-    EXPECT_EQ(before.era, now().now.fleet.era);
-    EXPECT_EQ(breaker_state::open, now().now.fleet.state);
-    EXPECT_EQ(options, now().options);
+    const told before = told_by_now();
+    EXPECT_EQ(breaker_state::open, before.fleet.state);
+    lose();
+    EXPECT_EQ(kind::refused, call_after(before));
+    EXPECT_EQ(before.fleet.era, now().now.fleet.era);
+    EXPECT_EQ(before.fleet.rev, now().now.fleet.rev);
+    EXPECT_EQ(before.options.text, now().options);
+    EXPECT_EQ(before.options.stamp, now().now.fleet.options_stamp);
 }
 
-TEST_F(TwoStores, AStoreThatKnowsMoreIsNotTold) {
+TEST_F(Lost, WhatAnOperatorHadSetIsSetAgain) {
     fail(5);
-    const detail::view old = asked();
+    set("failure_count=7");
+    const told before = told_by_now();
+    EXPECT_TRUE(before.options.are_set());
+    lose();
+    call_after(before);
+    EXPECT_TRUE(now().options_set);
+    // A process that brings its own does not replace it.
+    call(outcome::success);
+    EXPECT_EQ(before.options.text, now().options);
+    operate_on_it(control_verb::unset);
+    EXPECT_FALSE(now().options_set);
+}
+
+TEST_F(Lost, WhatWasSetThereMeanwhileIsLater) {
+    fail(5);
+    set("failure_count=7");
+    const told before = told_by_now();
+    lose();
+    set("failure_count=9");
+    EXPECT_EQ(kind::refused, call_after(before));
+    EXPECT_NE(std::string::npos, now().options.find("failure_count=9"));
+}
+
+TEST_F(Lost, WhoKnowsMoreIsNotTold) {
+    fail(5);
+    const told old = told_by_now();
     operate_on_it(control_verb::reset);
-    const auto p = start(false);
-    p->breaker.remember(old, "");
-    EXPECT_EQ(kind::counted, p->breaker.ask({}).kind);
+    EXPECT_EQ(kind::counted, call_after(old));
     EXPECT_EQ(breaker_state::closed, now().now.fleet.state);
 }
 

@@ -78,7 +78,7 @@ class Call(Scene):
             db.execute("UPDATE breakers SET record = x'00' WHERE name = 'pay'")
         db.close()
         self.assertEqual(128 + signal.SIGTERM, slow.wait(PATIENCE))
-        self.assertIn('could not count the call of pay: ', slow.stderr.read())
+        self.assertIn('could not count the call of pay at local:', slow.stderr.read())
 
     def test_a_call_that_somebody_interrupts_counts_as_nothing(self):
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
@@ -269,14 +269,14 @@ class Call(Scene):
 
 class WithoutStore(Scene):
     def test_a_wrong_store_is_a_mistake(self):
-        for url in ('local:relative.db', 'nosuch:', 'etcd://h', f'local:{self.folder}/'):
+        for url in ('local:relative.db', 'nosuch:', 'zookeeper://h', f'local:{self.folder}/'):
             with self.subTest(url):
                 err = self.mistake('call', 'pay', '--breakers', url, '--', 'touch',
                                    str(self.folder / 'ran'))
                 self.assertIn('--breakers: ', err)
-        self.environment['TRINCO_BREAKERS'] = 'etcd://h'
+        self.environment['TRINCO_BREAKERS'] = 'zookeeper://h'
         err = self.mistake('call', 'pay', '--', 'touch', str(self.folder / 'ran'))
-        self.assertIn('TRINCO_BREAKERS: there is no driver for the store "etcd://h"', err)
+        self.assertIn('TRINCO_BREAKERS: there is no driver for the store "zookeeper://h"', err)
         self.assertEqual(1, err.count('no driver'))
         self.assertFalse((self.folder / 'ran').exists())
 
@@ -329,12 +329,12 @@ class WithoutStore(Scene):
         blocker.execute('BEGIN IMMEDIATE')  # as somebody who is stopped in the middle
         out, err = running.communicate('\n', timeout=PATIENCE)
         self.assertEqual((0, 'hi\n'), (running.returncode, out))
-        self.assertRegex(err, r'\Atrinco: the store local:[^\n]+ could not count the call of pay: '
+        self.assertRegex(err, r'\Atrinco: could not count the call of pay at local:[^\n]+: '
                               r'[^\n]+\n\Z')
         # Who only reads is answered all the same.
         code, out, err = self.call('--on-no-store', 'refuse', '--', 'echo', 'hi')
         self.assertEqual((0, 'hi\n'), (code, out))
-        self.assertRegex(err, r'\Atrinco: [^\n]+ could not count the call of pay: [^\n]+\n\Z')
+        self.assertRegex(err, r'\Atrinco: could not count the call of pay at [^\n]+\n\Z')
         blocker.execute('ROLLBACK')
         with open(f'{self.file}-gate', 'rb') as gate:
             fcntl.flock(gate, fcntl.LOCK_EX)

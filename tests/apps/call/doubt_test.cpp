@@ -126,7 +126,7 @@ protected:
 
     // A call that was admitted as `as`, and settles as the requests end.
     std::error_code settle(admission::kind_t as, std::deque<errc> ends) {
-        call_breaker breaker(at_, "pay", patient(), false);
+        call_breaker breaker(in_.at, "pay", patient(), false);
         EXPECT_EQ(as, breaker.ask({}).kind);
         fate_->set(std::move(ends));
         const auto error = breaker.settle(outcome::success, 1ms);
@@ -138,13 +138,13 @@ protected:
         fate_->set(std::move(ends));
         detail::control_request what;
         what.breaker = "pay";
-        const auto result = operate(at_, what);
+        const auto result = operate(in_, what, "change the breaker pay");
         const auto* const why = std::get_if<problem>(&result);
         return why != nullptr ? *why : problem{};
     }
 
     std::shared_ptr<fate> fate_ = std::make_shared<fate>();
-    store at_ = open("doomed:", {driver(std::make_shared<doomed_driver>(fate_))}, {});
+    breakers_place in_{open("doomed:", {driver(std::make_shared<doomed_driver>(fate_))}, {}), ""};
 };
 
 TEST_F(Doubt, AnOutcomeThatMayBeCountedIsNotCalledUncounted) {

@@ -24,6 +24,20 @@ std::string judged(Judge judge, said all, std::size_t nth = 0) {
     return std::string(word_of(one.how)) + ": " + one.sentence;
 }
 
+// While writes are taken.
+void memory(const server_facts& facts, examination& to) {
+    judge_memory(facts, false, to);
+}
+void persistence(const server_facts& facts, examination& to) {
+    judge_persistence(facts, false, to);
+}
+void full_memory(const server_facts& facts, examination& to) {
+    judge_memory(facts, true, to);
+}
+void full_disk(const server_facts& facts, examination& to) {
+    judge_persistence(facts, true, to);
+}
+
 bool begins(const std::string& text, std::string_view with) {
     return text.starts_with(with);
 }
@@ -41,8 +55,7 @@ TEST(ServerFacts, AreLinesOfInfo) {
 }
 
 TEST(ServerFacts, OfNothingNothingIsJudged) {
-    for (auto* judge :
-         {judge_version, judge_role, judge_memory, judge_persistence, judge_replicas}) {
+    for (auto* judge : {judge_version, judge_role, memory, persistence, judge_replicas}) {
         EXPECT_EQ("nothing", judged(judge, {}));
     }
 }
@@ -60,30 +73,50 @@ TEST(ServerFacts, Role) {
     EXPECT_EQ("bad: a replica of \"10.0.0.7:6379\": it refuses what breakers write",
               judged(judge_role,
                      {{"role", "slave"}, {"master_host", "10.0.0.7"}, {"master_port", "6379"}}));
+    server_facts facts;
+    facts.read_info("role:slave\nmaster_host:fe80::1\nmaster_port:7\nmaster_link_status:down\n");
+    examination to;
+    judge_role(facts, to);
+    EXPECT_TRUE(begins(to.all[0].advice, "name the primary, redis://[fe80::1]:7, or "));
+    EXPECT_TRUE(to.all[0].sentence.ends_with("its connection to the primary is down"));
 }
 
 TEST(ServerFacts, EvictionAndMemory) {
-    EXPECT_TRUE(begins(judged(judge_memory, {{"maxmemory_policy", "noeviction"}}), "ok: "));
+    EXPECT_TRUE(begins(judged(memory, {{"maxmemory_policy", "noeviction"}}), "ok: "));
     for (const char* policy :
          {"allkeys-lru", "volatile-lru", "volatile-ttl", "allkeys-random", "volatile-lfu"}) {
-        EXPECT_TRUE(begins(judged(judge_memory, {{"maxmemory_policy", policy}}),
+        EXPECT_TRUE(begins(judged(memory, {{"maxmemory_policy", policy}}),
                            "warn: maxmemory-policy is \"" + std::string(policy) + "\""));
     }
-    EXPECT_TRUE(begins(judged(judge_memory, {{"maxmemory", "0"}, {"used_memory", "1000000"}}),
-                       "ok: 1 MiB used; no limit"));
+    EXPECT_TRUE(begins(judged(memory, {{"maxmemory", "0"}, {"used_memory", "1000000"}}),
+                       "ok: 977 KiB used; no limit"));
     const said fair = {{"maxmemory", "100000000"}, {"used_memory", "89000000"}};
-    EXPECT_TRUE(begins(judged(judge_memory, fair), "ok: 85 MiB of 95 MiB"));
+    EXPECT_TRUE(begins(judged(memory, fair), "ok: 84.9 MiB of 95.4 MiB"));
     const said full = {{"maxmemory", "100000000"}, {"used_memory", "91000000"}};
-    EXPECT_TRUE(begins(judged(judge_memory, full), "warn: 87 MiB of 95 MiB"));
+    EXPECT_TRUE(begins(judged(memory, full), "warn: 86.8 MiB of 95.4 MiB"));
+    // Buffers that do not count are no reason to refuse writes.
+    const said over = {{"maxmemory", "500000"},
+                       {"used_memory", "2000000"},
+                       {"maxmemory_policy", "noeviction"},
+                       {"mem_not_counted_for_evict", "9"}};
+    EXPECT_TRUE(
+        begins(judged(memory, over, 1), "bad: 1.9 MiB of 488 KiB used: the server refuses"));
+    const said buffers = {{"maxmemory", "500000"},
+                          {"used_memory", "2000000"},
+                          {"maxmemory_policy", "noeviction"},
+                          {"mem_not_counted_for_evict", "1900000"}};
+    EXPECT_TRUE(begins(judged(memory, buffers, 1), "warn: "));
+    EXPECT_TRUE(begins(judged(full_memory, fair), "bad: 84.9 MiB of 95.4 MiB used: the server"));
+    EXPECT_TRUE(begins(judged(full_memory, {}), "bad: all that maxmemory allows is used: "));
+    EXPECT_TRUE(begins(judged(full_disk, {{"appendonly", "no"}}), "bad: it cannot save"));
 }
 
 TEST(ServerFacts, Persistence) {
-    EXPECT_TRUE(begins(judged(judge_persistence, {{"appendonly", "yes"}}), "ok: appendonly"));
-    EXPECT_TRUE(
-        begins(judged(judge_persistence, {{"appendonly", "no"}, {"save", ""}}), "warn: none: "));
-    EXPECT_TRUE(begins(judged(judge_persistence, {{"appendonly", "no"}, {"save", "3600 1"}}),
+    EXPECT_TRUE(begins(judged(persistence, {{"appendonly", "yes"}}), "ok: appendonly"));
+    EXPECT_TRUE(begins(judged(persistence, {{"appendonly", "no"}, {"save", ""}}), "warn: none: "));
+    EXPECT_TRUE(begins(judged(persistence, {{"appendonly", "no"}, {"save", "3600 1"}}),
                        "ok: snapshots (save \"3600 1\")"));
-    EXPECT_TRUE(begins(judged(judge_persistence, {{"aof_enabled", "0"}}), "ok: no appendonly; "));
+    EXPECT_TRUE(begins(judged(persistence, {{"aof_enabled", "0"}}), "ok: no appendonly; "));
 }
 
 TEST(ServerFacts, Replicas) {
@@ -109,14 +142,16 @@ TEST(Findings, TheWorstCounts) {
     one.warn("b", "so so", "mend it");
     EXPECT_EQ(level::warn, one.worst());
     one.bad("c", "broken", "buy a new one");
+    one.all.back().commands = {"buy " + std::string(200, '-') + " new"};
     EXPECT_EQ(level::bad, one.worst());
     EXPECT_EQ("b warn\nc bad\n", names_of({&one, 1}));
     const std::string text = text_of({&one, 1});
     EXPECT_NE(std::string::npos, text.find("  warn  b            so so\n"));
     EXPECT_NE(std::string::npos, text.find("-> buy a new one\n")) << text;
+    EXPECT_NE(std::string::npos, text.find("   " + one.all.back().commands[0] + "\n")) << text;
     EXPECT_NE(std::string::npos,
               json_of({&one, 1}).find(R"({"check":"b","level":"warn","sentence":"so so",)"
-                                      R"("advice":"mend it","figures":{}})"));
+                                      R"("advice":"mend it","commands":[],"figures":{}})"));
 }
 
 }  // namespace

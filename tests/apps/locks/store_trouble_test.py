@@ -114,11 +114,11 @@ class WrongFiles(Trouble):
     def test_a_newer_version_is_left_as_it_is(self):
         self.assert_works()
         with sqlite3.connect(self.file) as db:
-            db.execute('PRAGMA user_version = 2')
+            db.execute('PRAGMA user_version = 1000')
         db.close()
         self.assert_refused(69, 'newer version of Trinco', 'update this program')
         with sqlite3.connect(self.file) as db:
-            self.assertEqual([(2,)], db.execute('PRAGMA user_version').fetchall())
+            self.assertEqual([(1000,)], db.execute('PRAGMA user_version').fetchall())
         db.close()
 
     def test_another_programs_database_is_left_as_it_is(self):

@@ -23,6 +23,16 @@ TEST(Visible, KeepsTextAndShowsBytesOfTheRest) {
                 "txt"));  // right to left
 }
 
+TEST(Visible, TellsUtf8FromTheRest) {
+    for (const char* const text : {"", "a", "caf\xc3\xa9", "\xf0\x9f\x94\x92", "\x01"}) {
+        EXPECT_TRUE(is_utf8(text)) << text;
+    }
+    for (const char* const text :
+         {"\xff", "caf\xe9", "caf\xc3", "\xc0\xaf", "\xed\xa0\x80", "a\x80"}) {
+        EXPECT_FALSE(is_utf8(text)) << text;
+    }
+}
+
 RC_GTEST_PROP(Visible, IsOneLineOfWhateverBytesAndStaysAsItIsThen, (const std::string& text)) {
     const std::string shown = visible(text);
     RC_ASSERT(std::none_of(shown.begin(), shown.end(), [](char c) {

@@ -7,7 +7,7 @@ import os
 import subprocess
 
 from redis_scene import SERVICE, RedisScene
-from scene import main, wait_until
+from scene import PROGRAM, main, wait_until
 
 
 class Service:
@@ -73,25 +73,221 @@ class Verbs(RedisScene):
         watch = self.start('breakers', 'watch', '-o', 'json')
         self.assertEqual('begin', json.loads(watch.stdout.readline())['change'])
         self.answer('breakers', 'force-open', 'pay')
-        self.assertEqual('forced_open', json.loads(watch.stdout.readline())['in_force'])
+        self.assertEqual('forced_open',
+                         json.loads(watch.stdout.readline())['breaker']['in_force'])
         self.answer('breakers', 'resume', 'pay')
-        self.assertEqual('closed', json.loads(watch.stdout.readline())['in_force'])
+        self.assertEqual('closed', json.loads(watch.stdout.readline())['breaker']['in_force'])
 
     def test_completion_knows_the_names_that_the_server_has(self):
         self.call_ends(0, '--', 'true', name='rates')
         self.assertIn('rates', self.answer('complete', '--', 'breakers', 'show', 'r'))
-
-    def test_a_key_of_another_kind_is_refused_and_named(self):
-        self.server.command('SET', 'trinco:1:default:{pay}', 'x')
-        code, _, err = self.run_program('breakers', 'trip', 'pay', '--create')
-        self.assertNotEqual(0, code)
-        self.assertRegex(err, r'\Atrinco: [^\n]+\n\Z')
 
     def test_everything_has_a_time_to_live(self):
         self.fail_calls(5)
         self.answer('breakers', 'set', 'pay', 'window=20s', '--for', '2h')
         for key in self.server.command('KEYS', '*'):
             self.assertGreater(self.server.command('PTTL', key), 60_000, key)
+
+
+class Failing(RedisScene):
+    """What is said names the action, the server, the reason and the next step."""
+
+    VERBS = {'ls': 'list breakers', 'show': 'show the breaker pay', 'watch': 'watch breakers',
+             'trip': 'trip the breaker pay', 'reset': 'reset the breaker pay',
+             'force-open': 'force open the breaker pay', 'disable': 'disable the breaker pay',
+             'observe': 'observe the breaker pay', 'resume': 'resume the breaker pay',
+             'set': 'set options of the breaker pay', 'unset': 'unset the options of the breaker',
+             'forget': 'forget the breaker pay'}
+    MORE = {'set': ['window=20s'], 'forget': ['--confirm', 'pay']}
+
+    def expect(self, verb, reason, *words, code=69, doctor=None):
+        name = ['pay'] if verb != 'watch' else []
+        if verb == 'ls':
+            name = []
+        said = self.mistake('breakers', verb, *name, *self.MORE.get(verb, []), *words, code=code)
+        self.assertIn(f'trinco: could not {self.VERBS[verb]}', said)
+        self.assertIn(reason, said)
+        self.assertIn(doctor or f"'trinco doctor --breakers {self.server.url}' says more", said)
+        return said
+
+    def test_no_server(self):
+        self.server.kill()
+        # At the same time, since each waits.
+        asked = {verb: self.start('breakers', verb, *([] if verb in ('ls', 'watch') else ['pay']),
+                                  *self.MORE.get(verb, [])) for verb in self.VERBS}
+        for verb, process in asked.items():
+            out, err = process.communicate()
+            self.assertEqual((69, ''), (process.returncode, out), err)
+            self.assertIn(f'trinco: could not {self.VERBS[verb]}', err)
+            self.assertIn(f'at {self.server.url}: cannot connect to 127.0.0.1:{self.server.port}: '
+                          'connection refused', err)
+            self.assertIn(f"'trinco doctor --breakers {self.server.url}' says more", err)
+            self.assertRegex(err, r'\Atrinco: [^\n]+\n\Z')
+
+    def test_a_replica_and_no_memory_left(self):
+        self.call_ends(0, '--', 'true')
+        self.server.command('CONFIG', 'SET', 'maxmemory', '1')
+        self.expect('disable', 'OOM: the server has reached its maxmemory')
+        self.server.command('CONFIG', 'SET', 'maxmemory', '0')
+        replica = self.begin_server('replica', replicaof=('127.0.0.1', self.server.port))
+        wait_until(lambda: replica.command('ROLE')[3] == 'connected', 'the replica')
+        said = self.expect('trip', 'READONLY: the server is a replica, not a primary',
+                           '--breakers', replica.url, '--namespace', 'default',
+                           doctor=f"'trinco doctor --breakers {replica.url}' says more")
+        self.assertNotIn(self.server.url, said)
+
+    def test_the_command_that_says_more_can_be_pasted_and_holds_no_password(self):
+        self.server.command('ACL', 'SETUSER', 'ann', 'on', '>geheim', '~*', '&*', '+@all', '-hset')
+        self.environment['TRINCO_BREAKERS_PASSWORD'] = 'falsch'
+        url = self.server.url.replace('//', '//ann@')
+        for words, line in ((['--breakers', url], f'trinco doctor --breakers {url}'),
+                            (['--breakers', url + '/0', '--namespace', 'shop'],
+                             f'trinco doctor --breakers {url}/0 --namespace shop'),
+                            ([], 'trinco doctor')):
+            self.environment['TRINCO_BREAKERS'] = url.replace('ann@', 'ann:falsch@')
+            said = self.expect('show', 'WRONGPASS', *words, code=77, doctor=f"'{line}' says more")
+            self.assertNotIn('falsch', said)
+            shell = subprocess.run(['sh', '-c', f'exec "$0" {line.split(maxsplit=1)[1]}', PROGRAM],
+                                   env=self.environment, capture_output=True, text=True,
+                                   check=False)
+            self.assertEqual(77, shell.returncode, shell)
+            self.assertIn('WRONGPASS', shell.stdout)
+
+    def test_output_has_one_shape_whatever_the_verb(self):
+        self.call_ends(0, '--', 'true')
+        shapes = {}
+        for verb in self.VERBS:
+            if verb in ('ls', 'watch'):
+                continue
+            said = json.loads(self.answer('breakers', verb, 'pay', *self.MORE.get(verb, []),
+                                          '-o', 'json'))
+            self.assertEqual(['schema', 'store', 'namespace', 'breaker'], list(said))
+            shapes[verb] = said['breaker']
+        shapes['ls'], = json.loads(self.answer('breakers', 'ls', '-o', 'json'))['breakers']
+        watch = self.start('breakers', 'watch', '-o', 'json')
+        shapes['watch'] = json.loads(watch.stdout.readline())['breaker']
+        least = set(shapes['trip'])
+        for verb, breaker in shapes.items():
+            self.assertLessEqual(least, set(breaker), verb)
+            self.assertNotEqual('', breaker['reason'], verb)
+
+
+class Gone(RedisScene):
+    def watch(self, *words):
+        process = self.start('breakers', 'watch', *words)
+        return process, iter(process.stdout.readline, '')
+
+    def test_watch_tells_that_the_server_is_gone_and_that_it_is_back(self):
+        self.call_ends(0, '--', 'true')
+        (_, table), (_, lines), (names, only) = (self.watch(), self.watch('-o', 'json'),
+                                                 self.watch('-o', 'name'))
+        self.assertIn('pay is closed', next(table))
+        self.assertEqual('begin', json.loads(next(lines))['change'])
+        self.assertEqual('pay\n', next(only))
+        self.server.kill()
+        self.assertRegex(next(table),
+                         rf'Z  the store {self.server.url} does not answer: [^\n]+: connection '
+                         r'refused; its last answer was at \d{4}-\d\d-\d\dT[0-9:.]+Z\n')
+        lost = json.loads(next(lines))
+        self.assertEqual((2, self.server.url, 'default', 'store_lost', None),
+                         (lost['schema'], lost['store'], lost['namespace'], lost['change'],
+                          lost['breaker']))
+        self.assertRegex(names.stderr.readline(), r'\Atrinco: the store [^\n]+does not answer')
+        self.assertIn('connection refused', lost['reason'])
+        self.assertLess(lost['since'], lost['at'])
+        self.server.start()
+        self.assertRegex(next(table), r'answers again, after .+; it was restarted or replaced')
+        back = json.loads(next(lines))
+        self.assertEqual(('store_back', lost['since'], True),
+                         (back['change'], back['since'], back['restarted']))
+        self.assertGreater(back['away_ms'], 0)
+        # What it knows now is told, though it is less than before.
+        self.call_ends(0, '--', 'true')
+        self.assertIn('pay is closed', next(table))
+        self.assertEqual('closed', json.loads(next(lines))['breaker']['in_force'])
+        self.assertEqual('pay\n', next(only))
+        names.terminate()
+        _, err = names.communicate()
+        self.assertRegex(err, r'\Atrinco: the store [^\n]+answers again[^\n]+\n\Z')
+
+    def test_what_was_missed_while_the_server_stood_still_is_told(self):
+        self.call_ends(0, '--', 'true')
+        _, lines = self.watch('-o', 'json')
+        self.assertEqual('begin', json.loads(next(lines))['change'])
+        self.server.pause()
+        lost = json.loads(next(lines))
+        self.assertEqual(('store_lost', 'no answer in time'), (lost['change'], lost['reason']))
+        tripping = self.start('breakers', 'trip', 'pay')
+        self.server.go_on()
+        told = [json.loads(next(lines)) for _ in range(2)]
+        self.assertEqual({'store_back', 'state'}, {one['change'] for one in told})
+        self.assertFalse([one for one in told if one['change'] == 'store_back'][0]['restarted'])
+        self.assertEqual(0, tripping.wait())
+
+    def test_a_signal_ends_it_at_once_also_while_the_server_is_gone(self):
+        self.call_ends(0, '--', 'true')
+        process, lines = self.watch('-o', 'json')
+        self.assertEqual('begin', json.loads(next(lines))['change'])
+        self.server.pause()
+        self.assertEqual('store_lost', json.loads(next(lines))['change'])
+        process.terminate()
+        self.assertEqual(0, process.wait())
+
+
+class OtherKeys(RedisScene):
+    """What is no breaker under the keys of one, or of the index."""
+
+    def setUp(self):
+        super().setUp()
+        self.call_ends(0, '--', 'true')
+        self.call_ends(0, '--', 'true', name='rates')
+
+    def replace(self, key):
+        self.server.command('DEL', key)
+        self.server.command('SET', key, 'x')
+
+    def test_a_breaker_that_cannot_be_read_is_not_shown_as_closed(self):
+        for part in ('', ':voters', ':instances'):
+            self.replace('trinco:1:default:{pay}' + part)
+            rows = json.loads(self.answer('breakers', 'ls', '-o', 'json'))['breakers']
+            self.assertEqual([('pay', True), ('rates', False)],
+                             [(row['name'], row['error'] is not None) for row in rows])
+            self.assertNotIn('state', rows[0])
+            self.assertRegex(self.answer('breakers'), r'(?m)^pay +unreadable ')
+            said = self.mistake('breakers', 'show', 'pay', code=69)
+            self.assertIn('something else than a breaker lives under one of its keys', said)
+            self.assertIn(f"'trinco breakers forget pay --confirm pay --force --breakers "
+                          f"{self.server.url}' removes it", said)
+            self.assertIn('something else', self.mistake('breakers', 'trip', 'pay', code=69))
+            if part != ':instances':  # which an operator's hand does not touch
+                self.assertIn('WRONGTYPE',
+                              self.mistake('breakers', 'trip', 'pay', '--create', code=69))
+            # Not without being told to.
+            self.mistake('breakers', 'forget', 'pay', '--confirm', 'pay', code=69)
+            self.assertEqual('x', self.server.command('GET', 'trinco:1:default:{pay}' + part))
+            code, out, err = self.run_program('breakers', 'forget', 'pay', '--confirm', 'pay',
+                                              '--force')
+            self.assertEqual((0, f'trinco: removed the key trinco:1:default:{{pay}}{part}, which '
+                                 "was no breaker's\n"), (code, err))
+            self.assertIn('pay is closed', out)
+            self.assertEqual('closed', self.state())
+
+    def test_force_alone_removes_no_breaker(self):
+        self.assertIn('say --confirm pay', self.mistake('breakers', 'forget', 'pay', '--force'))
+        self.assertIn('has no breaker "ratess"', self.mistake(
+            'breakers', 'forget', 'ratess', '--confirm', 'ratess', '--force'))
+        self.assertIn('pay is closed', self.answer('breakers', 'forget', 'pay', '--confirm', 'pay',
+                                                   '--force'))
+
+    def test_an_index_of_another_kind_hides_names_and_stops_nobody(self):
+        self.replace('trinco:1:default:index')
+        for words in (['ls'], ['show', 'pay'], ['reset', 'pay']):
+            said = self.mistake('breakers', *words, code=69)
+            self.assertIn('something else than the list of names lives under its key', said)
+            self.assertIn(f"'trinco doctor --breakers {self.server.url}' names the key", said)
+        self.assertIn('pay is forced open',
+                      self.answer('breakers', 'force-open', 'pay', '--create'))
+        self.assertEqual(75, self.call('--', 'true')[0])
 
 
 class Shown(RedisScene):

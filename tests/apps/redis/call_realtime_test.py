@@ -2,7 +2,6 @@
 """`trinco call` on a real Redis that is killed, paused, and comes back empty: what it decides, how
 long that takes, and what it says. Takes the program and a service."""
 
-import json
 import time
 
 from redis_scene import RedisScene, stand_in
@@ -17,13 +16,6 @@ SLACK = 0.9
 
 
 class Call(RedisScene):
-    def local(self, name='pay'):
-        """What stands in on this machine."""
-        said = json.loads(self.answer('breakers', 'show', name, '-o', 'json',
-                                      '--breakers', self.mirror,
-                                      '--namespace', stand_in(self.server.url)))
-        return said['breaker']
-
     def alone(self, code, *words):
         """A call that decides without its server, in time, and says so once."""
         began = time.monotonic()

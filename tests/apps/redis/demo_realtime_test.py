@@ -6,7 +6,7 @@ import json
 import subprocess
 
 from redis_scene import RedisScene
-from scene import PROGRAM, main
+from scene import PROGRAM, main, wait_until
 from servers import free_port
 
 import subprocess
@@ -41,6 +41,17 @@ class Demo(RedisScene):
         self.assertIn('trinco doctor', said)
         self.mistake('demo', '--breakers', self.server.url, '--only', 'tickets')
         self.mistake('demo', '--breakers', f'local:{self.file}')
+        replica = self.begin_server('replica', replicaof=('127.0.0.1', self.server.port),
+                                    masterauth='geheim', requirepass='geheim')
+        replica.password = 'geheim'
+        wait_until(lambda: replica.command('ROLE')[3] == 'connected', 'the replica')
+        said = self.mistake('demo', '--breakers', replica.url, code=69)
+        self.assertIn('could not play the demonstration', said)
+        self.assertIn('READONLY: the server is a replica', said)
+        self.assertIn(f"'trinco doctor --breakers {replica.url}' says more", said)
+        self.server.command('CONFIG', 'SET', 'maxmemory', '1')
+        self.assertIn('maxmemory', self.mistake('demo', '--breakers', self.server.url, code=69))
+        self.server.command('CONFIG', 'SET', 'maxmemory', '0')
         self.environment['TRINCO_BREAKERS_PASSWORD'] = 'x'
         self.mistake('demo', '--breakers', self.server.url, code=77)
 

@@ -3,6 +3,7 @@
 
 import contextlib
 import json
+import shlex
 import socket
 import threading
 
@@ -84,7 +85,8 @@ class Doctor(RedisScene):
         found = self.examine('--strict')
         self.assertEqual({'ok'}, {one['level'] for one in found.values()}, found)
         self.assertLessEqual({'connect', 'round-trip', 'version', 'role', 'channel', 'scripts',
-                              'eviction', 'memory', 'persistence', 'replicas', 'clock'},
+                              'keys', 'eviction', 'memory', 'persistence', 'replicas',
+                              'clock'},
                              set(found))
         self.assertEqual(50, found['round-trip']['figures']['count'])
         scripts = found['scripts']['figures']
@@ -120,6 +122,85 @@ class Doctor(RedisScene):
             self.assertIn('allkeys-lru', one['sentence'])
             self.assertIn('noeviction', one['advice'])
         self.examine('--strict', code=1)
+
+    def test_memory_that_is_used_up_is_the_cause_and_not_the_scripts(self):
+        self.server.command('CONFIG', 'SET', 'maxmemory', '500kb')
+        found = self.examine(code=69)
+        self.assertEqual(['memory'], [k for k, one in found.items() if one['level'] == 'bad'])
+        self.assertRegex(found['memory']['sentence'],
+                         r'\A[\d.]+ [KM]iB of 500 KiB used: the server refuses what breakers')
+        self.assertIn('maxmemory', found['memory']['advice'])
+        self.assertEqual('warn', found['scripts']['level'])
+        self.assertIn('(OOM), see memory', found['scripts']['sentence'])
+
+    def test_the_whole_line_of_a_refusal_is_shown(self):
+        sentence = self.bad_one('login', url=self.server.url + '/99')
+        self.assertIn('the server refused SELECT: "ERR DB index is out of range"', sentence)
+        self.environment['TRINCO_BREAKERS_PASSWORD'] = 'geheim'
+        sentence = self.bad_one('login')
+        self.assertIn('called without any password configured', sentence)
+        self.assertNotIn('geheim', sentence)
+
+    def keys(self):
+        code, out, _ = self.run_program('doctor', '-o', 'json')
+        checks = json.loads(out)['stores'][0]['checks']
+        return code, [one for one in checks if one['check'] == 'keys']
+
+    def paste(self, line):
+        """A line of redis-cli, where there is one; else its last words as a command."""
+        self.assertRegex(line, rf'\Aredis-cli -h 127\.0\.0\.1 -p {self.server.port} ')
+        self.server.command(*shlex.split(line)[5:])
+
+    def test_keys_of_a_wrong_type_are_found_and_the_way_out_is_one(self):
+        for name in ('pay', 'rates'):
+            self.call_ends(0, '--', 'true', name=name)
+        self.assertEqual((0, ['2 breakers in the list; no key of theirs is of a wrong type']),
+                         (self.keys()[0], [one['sentence'] for one in self.keys()[1]]))
+        wrong = {'trinco:1:default:{pay}:voters': 'hash', 'trinco:1:default:{rates}': 'hash',
+                 'trinco:1:default:{rates}:instances': 'zset',
+                 # Nobody has listed this one.
+                 'trinco:1:default:{fx}': 'hash'}
+        for key in wrong:
+            self.server.command('DEL', key)
+            self.server.command('LPUSH', key, 'x')
+        self.server.command('SET', 'trinco:1:default:{pay}:others', 'of nobody')
+        self.server.command('SET', 'trinco:1:other:{pay}', 'of another namespace')
+        code, found = self.keys()
+        self.assertEqual(69, code)
+        self.assertEqual(sorted(wrong), sorted(one['sentence'].split('"')[1] for one in found))
+        for one in found:
+            key = one['sentence'].split('"')[1]
+            self.assertEqual('bad', one['level'])
+            self.assertRegex(one['sentence'], rf' is a list, where the breaker \w+ keeps a '
+                                              rf'{wrong[key]}: ')
+            look, forget, remove = one['commands']
+            self.assertIn(' TYPE ', look)
+            self.assertTrue(forget.startswith('trinco breakers forget '), forget)
+            if 'pay' in key:
+                words = shlex.split(forget)
+                self.assertEqual(self.server.url, words[words.index('--breakers') + 1])
+                self.assertEqual(0, self.run_program(*words[1:])[0])
+            else:
+                self.paste(remove)
+        self.assertEqual(0, self.keys()[0])
+        self.server.command('DEL', 'trinco:1:default:index')
+        self.server.command('SET', 'trinco:1:default:index', 'x')
+        code, (one,) = self.keys()
+        self.assertEqual((0, 'warn'), (code, one['level']))
+        self.assertIn('"trinco:1:default:index" is a string', one['sentence'])
+        self.paste(one['commands'][-1])
+        self.call_ends(0, '--', 'true')
+        self.assertEqual('pay\n', self.answer('breakers', '-o', 'name'))
+
+    def test_keys_are_looked_at_with_the_rights_that_breakers_have(self):
+        self.call_ends(0, '--', 'true')
+        self.server.command('DEL', 'trinco:1:default:{pay}')
+        self.server.command('SET', 'trinco:1:default:{pay}', 'x')
+        rule = self.as_user('~*', '+@all', '-hset')
+        rule = self.examine(url=rule, code=77)['rights']['advice'].split('SETUSER ann ')[1]
+        one = self.examine(url=self.as_user(*rule.split()), code=69)['keys']
+        self.assertIn('is something else, where the breaker pay keeps a hash', one['sentence'])
+        self.assertIn(' --user ann --askpass DEL ', one['commands'][-1])
 
     def test_no_server(self):
         self.server.kill()
@@ -190,6 +271,8 @@ class Doctor(RedisScene):
         wait_until(lambda: replica.command('ROLE')[3] == 'connected', 'the replica')
         sentence = self.bad_one('role', url=replica.url)
         self.assertIn(str(self.server.port), sentence)
+        self.assertIn(f'name the primary, {self.server.url}, or',
+                      self.examine(url=replica.url, code=69)['role']['advice'])
         self.assertIn('1 replica', self.examine()['replicas']['sentence'])
 
     def test_too_few_replicas(self):

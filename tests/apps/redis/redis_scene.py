@@ -2,6 +2,7 @@
 own. Without a server the tests are skipped: `make servers` fetches one. The second argument is a
 service that uses the library (breaker_client)."""
 
+import json
 import os
 import pathlib
 import sys
@@ -36,6 +37,13 @@ class RedisScene(Scene):
         self.environment.update(TRINCO_BREAKERS=self.server.url,
                                 TRINCO_BREAKERS_MIRROR=self.mirror,
                                 TRINCO_LOCKS=f'local:{self.file}')
+
+    def local(self, name='pay'):
+        """What stands in on this machine."""
+        said = json.loads(self.answer('breakers', 'show', name, '-o', 'json',
+                                      '--breakers', self.mirror,
+                                      '--namespace', stand_in(self.server.url)))
+        return said['breaker']
 
     def begin_server(self, name, **settings):
         server = Server(self.folder / name, find_server(), **settings)

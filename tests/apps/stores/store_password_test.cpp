@@ -72,18 +72,25 @@ TEST(StorePassword, OfAFileIsItsOneLine) {
     const fs::path folder = ::mkdtemp(pattern.data());
     settings with = of("redis://h", "");
     with.breakers_password_file = (folder / "p").native();
-    EXPECT_TRUE(whole(with).starts_with("problem: the file of the password, ")) << whole(with);
+    const std::string missing = whole(with);
+    EXPECT_TRUE(missing.starts_with("problem: the password of the store of breakers is not known"))
+        << missing;
+    EXPECT_NE(std::string::npos, missing.find("No such file")) << missing;
+    EXPECT_NE(std::string::npos, missing.find("TRINCO_BREAKERS_PASSWORD_FILE")) << missing;
     const auto write = [&](const std::string& text) { std::ofstream(folder / "p") << text; };
     write("geheim\r\n");
     EXPECT_EQ("redis://:geheim@h", whole(with));
     write("geheim");
     EXPECT_EQ("redis://:geheim@h", whole(with));
     write("\n");
-    EXPECT_TRUE(whole(with).ends_with("is empty")) << whole(with);
+    EXPECT_TRUE(whole(with).ends_with("is empty; it is one line with the password")) << whole(with);
     write("a\nb\n");
-    EXPECT_TRUE(whole(with).ends_with("holds more than one line")) << whole(with);
+    EXPECT_TRUE(whole(with).ends_with("holds more than one line; it is one line with the password"))
+        << whole(with);
     write(std::string(2'000, 'x'));
-    EXPECT_TRUE(whole(with).ends_with("holds more than 1,024 bytes")) << whole(with);
+    EXPECT_TRUE(
+        whole(with).ends_with("holds more than 1,024 bytes; it is one line with the password"))
+        << whole(with);
     with.breakers_password_file = folder.native();
     EXPECT_TRUE(whole(with).starts_with("problem: ")) << whole(with);
     fs::remove_all(folder);

@@ -4,7 +4,7 @@
 #include <set>
 #include <string>
 
-#include "apps/trinco/call/mirror_names.hpp"
+#include "apps/trinco/mirror/mirror_names.hpp"
 #include "core/names.hpp"
 
 namespace trinco::program {
@@ -19,10 +19,12 @@ TEST(MirrorNames, AreWhatTheyWere) {
     const auto names = mirror_names_of("redis://127.0.0.1:6379", "shop");
     EXPECT_EQ("shop:stand-in:5afc62f4", names.stand_in);
     EXPECT_EQ("shop:mirror:5afc62f4", names.memory);
+    EXPECT_EQ("shop:server:5afc62f4", names.server);
     const std::string longest(detail::max_party_name, 'n');
     const auto hashed = mirror_names_of("redis://127.0.0.1:6379", longest);
     EXPECT_EQ("stand-in:c729d6d27c95a65c", hashed.stand_in);
     EXPECT_EQ("mirror:c729d6d27c95a65c", hashed.memory);
+    EXPECT_EQ("server:c729d6d27c95a65c", hashed.server);
 }
 
 TEST(MirrorNames, TellServersAndDatabasesApart) {
@@ -57,6 +59,8 @@ TEST(MirrorNames, FitWhateverTheNamespace) {
             EXPECT_FALSE(detail::check_namespace(names.memory)) << names.memory;
             EXPECT_TRUE(all.insert(names.stand_in).second) << names.stand_in;
             EXPECT_TRUE(all.insert(names.memory).second) << names.memory;
+            EXPECT_FALSE(detail::check_namespace(names.server)) << names.server;
+            EXPECT_TRUE(all.insert(names.server).second) << names.server;
         }
     }
 }

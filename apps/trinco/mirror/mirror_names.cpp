@@ -1,4 +1,4 @@
-#include "apps/trinco/call/mirror_names.hpp"
+#include "apps/trinco/mirror/mirror_names.hpp"
 
 #include <algorithm>
 #include <array>
@@ -74,9 +74,11 @@ mirror_names mirror_names_of(std::string_view url, std::string_view name_space) 
     const std::string space(name_space);
     const std::string mark = short_hash(server);
     const std::string stand_in = space + ":stand-in:" + mark;
-    if (stand_in.size() <= detail::max_party_name) return {stand_in, space + ":mirror:" + mark};
+    if (stand_in.size() <= detail::max_party_name) {
+        return {stand_in, space + ":mirror:" + mark, space + ":server:" + mark};
+    }
     const std::string both = long_hash(space + "\n" + server);
-    return {"stand-in:" + both, "mirror:" + both};
+    return {"stand-in:" + both, "mirror:" + both, "server:" + both};
 }
 
 }  // namespace trinco::program

@@ -1,0 +1,45 @@
+#include "apps/trinco/help/help.hpp"
+
+namespace trinco::program {
+
+std::string help_json() {
+    return R"(Commands that show something take -o json: one object in one line, on standard output.
+`schema` is a number of the command's own, which changes when a member goes away or changes its
+meaning; new members may come at any time. Members that end in _ms are milliseconds; a share is 0 to
+1. What is not known, or not so, is null and never "". Times of day are UTC, as in
+2026-01-31T09:00:00.000Z.
+
+breakers (schema 2), whatever the verb
+  {"schema", "store", "namespace", "breaker": {...}}         show, trip, reset, ..., set, forget
+  {"schema", "store", "namespace", "breakers": [{...}]}      ls
+  {"schema", "store", "namespace", "at", "change", "breaker": {...}}     watch, a line a change
+
+  change is begin, state, override or options; or store_lost, with reason and since, and store_back,
+  with since, away_ms and restarted: then breaker is null.
+
+  of a breaker        always: name, and
+  error               why it cannot be read, and then there is nothing else; else null
+  state, in_force     closed, open or half_open; beneath and with an override
+  reason              of the state: failure_rate, ..., or an operator's words; null beneath an
+                      override
+  override            null, or {"kind", "reason", "remaining_ms"}
+  remaining_ms        open: until probes begin. closed: of the recovery ramp
+  backoff_level, era, rev                                    openings in a row; order of changes
+  of ls, show, set and unset also
+  since_ms, failed_share, opens_at_share, why, window, totals, probes_left, options_set
+  voters              {"failing", "live", "quorum"}
+  of show, set and unset also: options (durations as window_ms), instances; of show: measured
+
+locks (schema 1)
+  {"schema", "locks": [{"name", "kind", "holders": [...], "waiters": 3}]}    ls
+  {"schema", "name", "holders": [...], "waiters": [...]}                     show
+  {"schema", "at", "change", "name", ...}                                    watch, a line a change
+
+doctor (schema 1)
+  {"schema", "level", "stores": [{"use", "store", "namespace", "level", "checks": [...]}]}
+  a check: "check", "level" (ok, warn, bad), "sentence", "advice", "commands" (lines for a shell),
+  "figures"
+)";
+}
+
+}  // namespace trinco::program
