@@ -1,7 +1,7 @@
 # The front door. `make help` lists what it does; every target sets up what is missing first.
 #
 # Variables: BUILD=debug uses another preset than release; ARGS='-R Window' is passed on to ctest,
-# or to the benchmarks; SHORT=1 leaves out the longer half of `make sanitize`.
+# or to the benchmarks; SHORT=1 leaves out most of what `make sanitize` does under ASan.
 SHELL := /bin/bash
 BUILD ?= release
 JOBS ?= $(shell nproc)
@@ -25,7 +25,7 @@ test: build
 	@scripts/servers || true
 	@$(CTEST) --test-dir build/$(BUILD) $(ARGS)
 
-## fetch the servers that only tests need (Redis, Valkey) into a cache outside of the clone
+## fetch the servers that only tests need (Redis, Valkey, etcd) into a cache outside of the clone
 servers:
 	@scripts/servers
 
@@ -61,10 +61,14 @@ BITS := $(shell cat /proc/sys/vm/mmap_rnd_bits 2>/dev/null || echo 0)
 CALM := $(shell (($(BITS) > 28)) && echo setarch -R)
 
 ## run the stress tests under TSan, and all tests under ASan and UBSan
-sanitize: build/tsan/build.ninja $(if $(SHORT),,build/asan/build.ninja)
+sanitize: build/tsan/build.ninja build/asan/build.ninja
+	@scripts/servers || true
 	@$(CALM) cmake --build build/tsan --target tests_stress
 	@$(CALM) $(CTEST) --test-dir build/tsan --label-regex '^stress$$' $(ARGS)
-ifndef SHORT
+ifdef SHORT
+	@cmake --build build/asan --target tests_bytes
+	@$(CTEST) --test-dir build/asan --label-regex '^bytes$$' $(ARGS)
+else
 	@cmake --build build/asan
 	@$(CTEST) --test-dir build/asan --label-exclude '^(packaging|tidy)$$' $(ARGS)
 endif
