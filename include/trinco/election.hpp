@@ -83,7 +83,7 @@ private:
 
 struct leader {
     std::string value;        // a holder of another kind, such as a mutex: what it says of itself
-    std::uint64_t token = 0;  // 0 where the store does not show it
+    std::uint64_t token = 0;  // 0 where the store does not show it, as on etcd
     bool operator==(const leader&) const = default;
 };
 

@@ -49,9 +49,12 @@
 //                                            when a change
 //                                            was sent
 //   request timed out, leader changed        unknown_outcome  of changes; reads are repeated
-//   too many requests, database space        busy             nothing was changed. A full database
-//   exceeded, request is too large                            takes no lock until it was compacted,
-//                                                             defragmented and its alarm disarmed
+//   too many requests, database space        busy             A full database takes no lock until
+//   exceeded, request is too large                            it was compacted, defragmented and
+//                                                             its alarm disarmed; the change that
+//                                                             fills it may have been made. Before
+//                                                             3.5.7 (3.4.20) it refuses giving
+//                                                             back, too: locks end by their TTL
 //   authentication failed, permission        denied
 //   denied, a certificate is not believed
 //   lease not found                          lost
@@ -62,8 +65,8 @@
 //              of its own, which all etcd stores of the process share, and a store one more
 //              ("trinco-grpc"). Lock and unlock are two commits of the cluster; a lock that was
 //              waited for one commit and one read.
-// Bounds       20,000 requests under way, 20,000 watches (one a waiter), messages of 4 MiB:
-//              errc::busy.
+// Bounds       20,000 requests under way, 20,000 watches (one a waiter and one a held name),
+//              messages of 4 MiB: errc::busy. A semaphore has at most 500 permits.
 // fork         Open stores after fork(), never before: in a child every call is errc::forked.
 // Logs         gRPC prints errors of connections to stderr unless GRPC_VERBOSITY=NONE is in the
 //              environment when the process starts.

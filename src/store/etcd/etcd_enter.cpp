@@ -143,13 +143,24 @@ private:
         if (c.created != created) {
             c = {};
             c.parts = what_.parts;
+            c.bare = what_.bare;
             c.created = created;
         }
-        auto first = questions_.front();
-        first.mine = created;
-        const auto reads = reads_for(first).size();
-        const std::span<const operation_reply> all(reply.replies);
-        finish({}, {ahead(reply, judge(first, all.subspan(questions_.size(), reads)))});
+        std::vector<judgement> parts;
+        auto rest = std::span<const operation_reply>(reply.replies).subspan(questions_.size());
+        for (auto& q : questions_) {
+            q.mine = created;
+            const auto reads = reads_for(q).size();
+            parts.push_back(judge(q, rest.subspan(0, reads)));
+            rest = rest.subspan(reads);
+        }
+        const bool differs =
+            std::any_of(parts.begin(), parts.end(), [](const auto& p) { return p.limit_differs; });
+        if (differs) {
+            step_back();
+        } else {
+            finish({}, {ahead(reply, parts.front())});
+        }
         return true;
     }
 
@@ -214,6 +225,8 @@ std::error_code check_claim(const claim& what) {
         what.info.size() > max_info || what.id.n == 0 || !is_unique_name(what.parts)) {
         return errc::invalid;
     }
+    // What others read as it is must not be taken for one of our notes.
+    if (what.bare && note_of(what.info)) return errc::invalid;
     for (const auto& p : what.parts) {
         const bool counts = p.kind == claim_kind::permit;
         const bool sound = counts ? p.n >= 1 && p.n <= max_permits : p.n == 0;

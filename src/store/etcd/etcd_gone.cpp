@@ -90,9 +90,10 @@ private:
         }
     }
     void watch_over(std::error_code error) {
-        if (over() || error != errc::conflict) return;
+        if (over()) return;
+        // The next look watches anew; what is compacted away has to be read at once.
         watches_.clear();
-        look();
+        if (error == errc::conflict) look();
     }
 
     void end(std::error_code why) {

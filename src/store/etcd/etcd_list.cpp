@@ -14,6 +14,7 @@
 namespace trinco::detail::etcd {
 namespace {
 
+constexpr std::size_t longest_info = 4'096;
 constexpr std::size_t max_rows = 1'000;
 constexpr std::int64_t keys_at_once = 2'000;
 constexpr std::size_t most_keys = 200'000;  // walked for one page
@@ -73,7 +74,8 @@ private:
             const auto place = entry_of(kv);
             if (!place || !place->name.starts_with(prefix_)) continue;
             const auto folder = place->name + '/';
-            if (folder < after_ + '/' || folder.starts_with(records)) continue;
+            const bool told_before = !after_.empty() && folder < after_ + '/';
+            if (told_before || folder.starts_with(records)) continue;
             queues_[folder].push_back({kv.create_revision, kv.key, kv.lease});
         }
         walked_ += page.kvs.size();
@@ -234,8 +236,8 @@ entry row_of(const claims& known, const key_value& kv, const entry_place& at) {
     };
     auto note = note_of(kv.value);
     if (!note) {
-        out.info = is_one_line(kv.value) ? kv.value : std::string();
-        out.token = known.token_at(kv.create_revision);
+        // What a leader proclaims, or Go's nothing. Which token its holder goes by is not known here.
+        if (kv.value.size() <= longest_info) out.info = kv.value;
         return out;
     }
     out.kind = note->asks.kind;

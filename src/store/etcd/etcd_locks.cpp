@@ -84,7 +84,7 @@ op etcd_locks::revoke(std::string_view lease, deadline by, completion<int> done)
     return known_->link()->revoke(*number, by,
                                   [known = known_, lease = std::string(lease),
                                    done = std::move(done)](std::error_code error, int) mutable {
-                                      if (!error) known->forget(lease);
+                                      known->forget(lease);  // whatever is left ends by itself
                                       done(error, 0);
                                   });
 }

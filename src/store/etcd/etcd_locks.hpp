@@ -27,7 +27,7 @@
 //     turn in this queue, and so observe tells it.
 //   - Entries of others cannot be asked to stop (evict without `now`): not_supported. They are only
 //     deleted.
-//   - A permit's queue is read whole up to n entries: n is at most 1,000.
+//   - A permit's queue is read whole up to n entries: n is at most 500.
 //
 // Cost: enter and leave one transaction each; a wait one look and a watch, and one look at the
 // hand-over. What a store remembers of its claims is in etcd_claims.hpp.

@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto answer_within = 5s;
+constexpr auto answer_within = 1s;  // of one member; then another is asked
 constexpr auto refused_for = 5s;
 
 }  // namespace
@@ -29,9 +29,12 @@ bool etcd_login::is_refused() const {
 }
 
 void etcd_login::want() {
-    if (ready_ || asking_ || is_refused() || !way_.is_up()) return;
-    asking_ = true;
+    if (ready_ || is_refused() || !way_.is_up()) return;
     const auto endpoint = way_.current();
+    // One that was left while it was asked may never answer.
+    if (asking_ && asked_ == endpoint) return;
+    asking_ = true;
+    asked_ = endpoint;
     ask_ = way_.by().call({endpoint, lane::requests}, method::authenticate,
                           encode_login(user_, password_), {{}, true}, loop_.now() + answer_within,
                           [this, endpoint](const wire_status& status, const std::string& reply) {
@@ -59,6 +62,7 @@ void etcd_login::answered(std::size_t endpoint, const wire_status& status,
         const auto what = judge(status, way_.by().name(endpoint));
         if (what.leave) {
             way_.failed(endpoint, what.sentence);
+            want();
             return;
         }
         trouble_ = what.sentence;

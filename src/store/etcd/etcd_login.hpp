@@ -39,6 +39,7 @@ private:
     unique_function<void()> changed_;
     bool ready_ = false;
     bool asking_ = false;
+    std::size_t asked_ = 0;  // which member
     std::string token_;
     std::string trouble_;
     deadline refused_until_{};

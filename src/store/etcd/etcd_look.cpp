@@ -40,16 +40,20 @@ private:
     }
     void kinds(std::error_code error, txn_reply reply) {
         if (error) return finish(error, {});
+        bool bare = false;
         for (std::size_t i = 0; i < parts_.size(); ++i) {
             const auto& kvs = reply.replies.at(i).kvs;
             if (kvs.empty()) return finish(errc::lost, {});
             const auto asks = seat_of(kvs.front().value);
             parts_[i].kind = asks.kind;
             parts_[i].n = asks.n;
+            bare = bare || !note_of(kvs.front().value);
         }
         std::sort(parts_.begin(), parts_.end(),
                   [](const part& a, const part& b) { return a.name < b.name; });
-        known().lease(lease_).claims[id_].parts = parts_;
+        auto& c = known().lease(lease_).claims[id_];
+        c.parts = parts_;
+        c.bare = bare;
         finish({}, parts_);
     }
 

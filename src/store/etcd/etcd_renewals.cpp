@@ -116,6 +116,7 @@ void etcd_renewals::ended(const wire_status& status) {
     if (what.login && login_.has_user() && ++refusals_ < tokens_tried) {
         login_.expired(token_);
     } else if (what.code == errc::denied || what.code == errc::lost) {
+        refusals_ = 0;
         finish(first, make_error_code(what.code));
     } else if (what.leave) {
         way_.failed(endpoint_, what.sentence);

@@ -39,6 +39,7 @@ private:
             if (c->bare) {
                 owner_note said;
                 change_(said);
+                if (note_of(said.info)) return finish(errc::invalid, 0);
                 put_back(ask, v.own[i], std::move(said.info));
                 continue;
             }

@@ -65,14 +65,16 @@ judgement judge_permit(const turn_question& q, const std::vector<queued>& oldest
         return out;
     }
     const auto& latest = newest.empty() ? oldest : newest;
-    if (latest.empty()) {
+    // Behind many keys that are no entries the last one is not known yet.
+    if (latest.empty() || (!all && newest.empty())) {
         out.what = what_t::read_deeper;
         return out;
     }
+    const bool saw_all = all || newest.back().created <= oldest.back().created;
     if (const auto* c = latest_conflict(q, latest)) {
         out.what = what_t::wait_erased;
         out.blocker = c->key;
-    } else if (all && oldest.size() == q.asks.n) {
+    } else if (saw_all && oldest.size() == q.asks.n) {
         out.what = what_t::wait_any;
     } else {
         out.what = what_t::wait_moved;

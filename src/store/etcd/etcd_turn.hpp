@@ -23,7 +23,7 @@
 namespace trinco::detail::etcd {
 
 // Of a semaphore: as many entries must be read at once.
-inline constexpr std::uint32_t max_permits = 1'000;
+inline constexpr std::uint32_t max_permits = 500;
 
 // One entry's question to its queue.
 struct turn_question {

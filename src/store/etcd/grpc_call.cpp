@@ -94,7 +94,7 @@ void grpc_stream::was_read(bool well) {
 }
 
 void grpc_stream::send(std::string message) {
-    if (is_over_) return;
+    if (is_over_ || is_canceled_) return;
     out_.push_back(std::move(message));
     if (is_open_ && !is_writing_) write_next();
 }

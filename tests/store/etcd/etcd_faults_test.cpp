@@ -113,6 +113,38 @@ TEST_F(EtcdFaults, AnEnterThatIsRepeatedFindsItself) {
     EXPECT_FALSE(verify(*a_, on_, 1).error);
 }
 
+TEST_F(EtcdFaults, ABareEntryThatWasEnteredTwiceStaysBare) {
+    on_ = open(*a_);
+    auto leads = make(on_, 1, {"n"});
+    leads.bare = true;
+    leads.info = "one line\nand another";
+    for (auto* m : etcd_.members()) net_.cut(*m, node_);
+    EXPECT_EQ(enter(*a_, leads, 2s), errc::unknown_outcome);
+    net_.heal();
+    ASSERT_FALSE(enter(*a_, leads));
+    const auto said = ask<int>([&](deadline by, completion<int> f) {
+        return a_->publish(on_.id, {1}, "worker-7", by, std::move(f));
+    });
+    EXPECT_FALSE(said.error) << "it is taken for an entry that is not ours";
+    EXPECT_EQ(etcd_.keys().begin()->second.value, "worker-7");
+    leads.info = "trinco/1 exclusive 0 0 0 0 1\nx\ny\n";
+    leads.id = {2};
+    EXPECT_EQ(enter(*a_, leads), errc::invalid) << "others would take it for a note of ours";
+}
+
+TEST_F(EtcdFaults, APermitOfAnotherNumberIsRefusedThoughItWasEnteredBefore) {
+    on_ = open(*a_);
+    const auto other = open(*b_);
+    ASSERT_FALSE(enter(*b_, make(other, 1, {"n"}, claim_kind::permit, 2)));
+    const auto differs = make(on_, 1, {"n"}, claim_kind::permit, 3);
+    for (auto* m : etcd_.members()) net_.cut(*m, node_);
+    EXPECT_EQ(enter(*a_, differs, 2s), errc::unknown_outcome);
+    net_.heal();
+    EXPECT_EQ(enter(*a_, differs), errc::limit_mismatch);
+    world_.run_for(1s);
+    EXPECT_EQ(etcd_.keys().size(), 1U);
+}
+
 TEST_F(EtcdFaults, ALostLeaderChangesNeitherHolderNorOrder) {
     on_ = open(*a_, 5s);
     const auto other = open(*b_, 5s);

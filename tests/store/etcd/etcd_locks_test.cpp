@@ -123,6 +123,33 @@ TEST_F(EtcdLocks, AReleasedPermitWakesTheFirstInLineAndItsFollower) {
     }
 }
 
+TEST_F(EtcdLocks, APermitBehindManyNestedNamesIsWokenByWhicheverHolderLeaves) {
+    const auto on = open(*a_);
+    const auto nested = open(*b_);
+    for (std::uint64_t id = 1; id <= 2; ++id) {
+        ASSERT_FALSE(enter(*a_, make(on, id, {"n"}, claim_kind::permit, 2)));
+    }
+    std::vector<std::string> many;
+    for (int i = 0; i < 30; ++i) many.push_back("n/child" + std::to_string(10 + i));
+    ASSERT_FALSE(enter(*b_, make(nested, 1, many)));
+    ASSERT_FALSE(enter(*a_, make(on, 3, {"n"}, claim_kind::permit, 2)));
+    const auto waits = await(*a_, on, 3);
+    world_.run_for(100ms);
+    ASSERT_FALSE(waits->granted());
+    ASSERT_FALSE(leave(*a_, on, 1));
+    world_.run_for(200ms);
+    EXPECT_TRUE(waits->granted());
+}
+
+TEST_F(EtcdLocks, NamesThatBeginBelowTheSlashAreListed) {
+    const auto on = open(*a_);
+    ASSERT_FALSE(enter(*a_, make(on, 1, {"-a", ".b", "c"})));
+    const auto all = list(*a_, "");
+    std::vector<std::string> names;
+    for (const auto& row : all.value.rows) names.push_back(row.name);
+    EXPECT_EQ(names, (std::vector<std::string>{"-a", ".b", "c"}));
+}
+
 TEST_F(EtcdLocks, AWaiterBehindManyReadersWaitsForTheWriterAmongThem) {
     const auto on = open(*a_, 3'600s);
     ASSERT_FALSE(enter(*a_, make(on, 1, {"n"})));
