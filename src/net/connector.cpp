@@ -86,6 +86,8 @@ private:
 };
 
 void connector::start(deadline by) {
+    // Of this machine's own addresses one answers before any timer.
+    if (by <= loop_.now()) return end(std::make_error_code(std::errc::timed_out));
     deadline_ = loop_.at(by, [this] { end(std::make_error_code(std::errc::timed_out)); });
     if (to_.kind == stream_address::kind_t::local) {
         const auto address = address_of_path(to_.path);
