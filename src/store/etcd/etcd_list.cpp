@@ -236,7 +236,7 @@ entry row_of(const claims& known, const key_value& kv, const entry_place& at) {
     };
     auto note = note_of(kv.value);
     if (!note) {
-        // What a leader proclaims, or Go's nothing. Which token its holder goes by is not known here.
+        // What a leader proclaims, or Go's nothing. Its holder's token is not known here.
         if (kv.value.size() <= longest_info) out.info = kv.value;
         return out;
     }
