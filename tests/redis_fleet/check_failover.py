@@ -87,8 +87,12 @@ def same_totals(servers):
 
 def is_primary(servers, name):
     client = servers.client(name)
-    role = client.call('ROLE')[0]
-    client.close()
+    try:
+        role = client.call('ROLE')[0]
+    except ConnectionError:
+        return False  # Sentinels cut the connections of who changes its role
+    finally:
+        client.close()
     return role in (b'master', 'master')
 
 
