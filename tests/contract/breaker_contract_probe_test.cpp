@@ -263,6 +263,7 @@ TEST_P(BreakerStoreSuite, CountsAndRefusalsAreToldToNobody) {
     member& b = add("b");
     a.report("payments", calls(1, 0));
     b.report("payments", calls(1, 0));
+    fixture().pass(100ms);  // what the beginning told may be under way yet, from node to node
     b.subscribe();
     for (int i = 0; i < 5; ++i) a.report("payments", calls(2, 0));
     a.take("payments", 1);
