@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -47,6 +49,11 @@ protected:
 
     LockScene() { net_.set_faults({.delay_min = 1ms, .delay_max = 1ms}); }
 
+    // What replays a failure exactly.
+    void TearDown() override {
+        if (HasFailure()) std::cout << "seed " << seed << "\n";
+    }
+
     std::shared_ptr<session_core> make_session(sim::node& at, detail::lock_store& store) {
         session_settings settings;
         settings.ttl = ttl;
@@ -88,7 +95,8 @@ protected:
         net_.restore(server_, at);
     }
 
-    sim::world world_{1};
+    static constexpr std::uint64_t seed = 1;
+    sim::world world_{seed};
     sim::network net_{world_};
     sim::node& server_ = world_.add_node("server");
     sim::node& one_ = world_.add_node("one");
