@@ -54,13 +54,19 @@ void record_reference::open_again(time t) {
 
 void record_reference::read(const view& theirs, time t) {
     if (theirs.era < era_ || (theirs.era == era_ && theirs.rev <= rev_)) return;
+    const bool operator_spoke_since =
+        era_ == 0 && theirs.era > 0 && over_ != override_kind::none && t < over_until_;
     turn_to(theirs.state, t);
     era_ = theirs.era;
     rev_ = theirs.rev;
     until_ = t + us(theirs.remaining);
     level_ = theirs.backoff_level;
-    over_ = theirs.over;
-    over_until_ = t + us(theirs.over_remaining);
+    if (operator_spoke_since) {
+        rev_ = std::max(rev_ + 1, static_cast<std::uint64_t>(t));
+    } else {
+        over_ = theirs.over;
+        over_until_ = t + us(theirs.over_remaining);
+    }
     aside_.clear();
     for (lease_log& l : leases_) {
         if (l.how == fate::held) l.how = fate::forgotten;

@@ -178,6 +178,27 @@ TEST(RecordViewsTest, AnOverrideSurvivesALossOfDataEvenInEraZero) {
     EXPECT_NE(v.fleet.reason.find("ann"), std::string::npos);
 }
 
+TEST(RecordViewsTest, WhatAnOperatorSaidToARecordThatHadLostEverythingStays) {
+    for (const auto theirs : {override_kind::none, override_kind::disabled}) {
+        record_lab lab;
+        lab.hello("a");
+        lab.control(control_verb::force_open, 1, 1h);
+        view older = open_view(4s);
+        older.over = theirs;
+        older.over_remaining = theirs == override_kind::none ? 0ms : 2h;
+        const auto v = lab.send("b", news_with(older, lab, "b"));
+        EXPECT_EQ(v.fleet.over, override_kind::forced_open);
+        EXPECT_EQ(v.fleet.over_remaining, 1h);
+        EXPECT_NE(v.fleet.reason.find("ann"), std::string::npos);
+        EXPECT_EQ(v.fleet.era, 77U);
+        EXPECT_EQ(v.fleet.state, open) << "the rest is what the old record knew";
+        EXPECT_GT(v.fleet.rev, older.rev) << "so that whoever knows the old one learns of it";
+        EXPECT_EQ(lab.r.reason, theirs == override_kind::none ? "failure_rate" : "");
+        // A copy that comes later, too.
+        EXPECT_EQ(lab.send("c", news_with(older, lab, "c")).fleet.over, override_kind::forced_open);
+    }
+}
+
 TEST(RecordViewsTest, AnOverrideWinsOverARolledBackRecordThatHasCountedOn) {
     record_lab lab;
     lab.open_until_due();

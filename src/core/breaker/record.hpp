@@ -20,10 +20,12 @@
 //             of the record has counted up to since. Counts never change it.
 // Views       Every exchange and probe carries the sender's. When it is newer, the record takes it
 //             over before it looks at the rest: state, remaining time (from now), backoff,
-//             override; window and probe results empty, no leases. Since leases may have been lost
-//             with the old record, no probe is granted for probe_timeout afterwards (quarantine),
-//             and none before the options are known. A view that no record can have made (era or
-//             rev at 2^53, negative times) is invalid, longest times are cut to 31 days.
+//             override; window and probe results empty, no leases. An override in era 0 was said
+//             to a record that had lost everything: it stays, with rev = max(rev + 1, time). Since
+//             leases may have been lost with the old record, no probe is granted for probe_timeout
+//             afterwards (quarantine), and none before the options are known. A view that no
+//             record can have made (era or rev at 2^53, negative times) is invalid, longest times
+//             are cut to 31 days.
 // Counting    A batch with seq > last of this instance books its slices at now - age into the
 //             window (slice number = time / slice length), the sender's voter's window and the
 //             sender's own; slices older than the window, of another era than the record's, and

@@ -61,16 +61,24 @@ void take_over(fleet_record& r, const view& theirs, store_time t, effects& out) 
     const bool is_newer = theirs.era != r.era ? theirs.era > r.era : theirs.rev > r.rev;
     const bool is_older = theirs.era != 0 && theirs.era < r.era;
     if (!is_newer && !(is_older && TRINCO_MUTANT("record_older_view_wins"))) return;
+    // Said to a record that has lost everything: later than what any copy of the old one knows.
+    const bool keeps_override =
+        r.era == 0 && theirs.era > 0 && r.over != override_kind::none && t < r.over_until;
     begin_era(r, theirs.state, t, theirs.reason, out);
     r.era = theirs.era;
     r.rev = theirs.rev;
     r.until = t + cut(theirs.remaining);
     r.backoff_level = std::min(theirs.backoff_level, max_backoff);
-    r.over = theirs.over;
-    r.over_until = t + cut(theirs.over_remaining);
-    r.over_reason.clear();
-    if (theirs.over != override_kind::none) r.over_reason.swap(r.reason);
-    r.over_reason.resize(std::min(r.over_reason.size(), max_attribution));
+    if (keeps_override) {
+        if (theirs.over != override_kind::none) r.reason.clear();
+        bump_by_operator(r, t, out);
+    } else {
+        r.over = theirs.over;
+        r.over_until = t + cut(theirs.over_remaining);
+        r.over_reason.clear();
+        if (theirs.over != override_kind::none) r.over_reason.swap(r.reason);
+        r.over_reason.resize(std::min(r.over_reason.size(), max_attribution));
+    }
     r.reason.resize(std::min(r.reason.size(), max_attribution));
     for (fleet_record::voter& v : r.voters) v.set_aside = false;
     r.leases.clear();

@@ -80,16 +80,22 @@ local function take_over(theirs, t)
   local is_newer = theirs.rev > r.rev
   if theirs.era ~= r.era then is_newer = theirs.era > r.era end
   if not is_newer then return end
+  -- Said to a record that has lost everything: later than what any copy of the old one knows.
+  local keeps_override = r.era == 0 and theirs.era > 0 and r.over ~= NO_OVERRIDE and t < r.over_ends
   begin_era(theirs.state, t, '')
   r.era, r.rev = theirs.era, theirs.rev
   r.ends = t + min(theirs.remaining, longest_time_ms) * 1000
   r.backoff_level = min(theirs.backoff_level, max_backoff)
-  r.over = theirs.over
-  r.over_ends = t + min(theirs.over_remaining, longest_time_ms) * 1000
   local reason = string.sub(theirs.reason, 1, max_attribution)
   local is_of_override = theirs.over ~= NO_OVERRIDE
   r.reason = is_of_override and '' or reason
-  r.over_reason = is_of_override and reason or ''
+  if keeps_override then
+    bump_by_operator(t)
+  else
+    r.over = theirs.over
+    r.over_ends = t + min(theirs.over_remaining, longest_time_ms) * 1000
+    r.over_reason = is_of_override and reason or ''
+  end
   forgive_all()
   r.leases = {}
   r.taken_over_at, r.forgot_at = t, t
