@@ -43,12 +43,13 @@ session_core::session_core(loop& on, lock_store& store, session_settings setting
 
 session_core::~session_core() = default;
 
-void session_core::expect(std::vector<part> parts, std::string info, bool only_if_free) {
+void session_core::expect(std::vector<part> parts, std::string info, bool only_if_free, bool bare) {
     claim first;
     first.id = {next_claim_};
     first.parts = std::move(parts);
     first.info = std::move(info);
     first.only_if_free = only_if_free;
+    first.bare = bare;
     store_.expect(first);
 }
 
@@ -161,12 +162,26 @@ claim_id session_core::adopt(claim_holder& holder, std::vector<std::string> name
     a.holder = &holder;
     a.names = std::move(names);
     a.changed = readings_;
+    pace();
     return id;
 }
 
 void session_core::change(account& a, claim_event e) {
+    const auto waits = [&a] { return a.life.state() == claim_state::waiting; };
+    if (waits()) --waiting_;
     a.life.on(e);
+    if (waits()) ++waiting_;
     a.changed = readings_;
+    pace();
+}
+
+// Renews at the pace of what it is for.
+void session_core::pace() {
+    const bool waits = waiting_ > 0 && waiting_ == accounts_.size();
+    const auto use = waits ? lease_use::waiting : lease_use::holding;
+    if (!open_now() || std::exchange(use_, use) == use) return;
+    machine_->use(use);
+    arm();
 }
 
 void session_core::note(claim_id id, claim_event e) {
@@ -188,7 +203,9 @@ void session_core::disown(account_map::iterator at) {
 
 void session_core::erase(account_map::iterator at) {
     unwanted_.erase(at->first);
+    if (at->second.life.state() == claim_state::waiting) --waiting_;
     accounts_.erase(at);
+    pace();
 }
 
 void session_core::abandon(claim_id id, told done) {
@@ -317,6 +334,7 @@ void session_core::end(std::error_code why, deadline revoke_by) {
     renewals_.clear();
     auto accounts = std::exchange(accounts_, {});
     unwanted_.clear();
+    waiting_ = 0;
     // What still hangs on the lease goes with it; when this is lost, the lease ends by itself.
     revoking_ = true;
     request_ = store_.revoke(lease_, revoke_by, [this](std::error_code error, int) {

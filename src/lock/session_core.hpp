@@ -78,7 +78,7 @@ public:
     // reached. Once. An answer that was lost leaves a lease that ends by itself.
     void open(deadline by, told done);
     // Before open: what will be adopted and entered first, once it is open. See lock_store::expect.
-    void expect(std::vector<part> parts, std::string info, bool only_if_free);
+    void expect(std::vector<part> parts, std::string info, bool only_if_free, bool bare);
     // Ends the lease and with it every claim; done with the store's answer, by the deadline. When
     // it is being ended already, with that answer, within the request timeout.
     void close(deadline by, told done);
@@ -147,6 +147,7 @@ private:
     void send_leave(claim_id id);
     void leave_answered(claim_id id, std::error_code error);
     void change(account& a, claim_event e);
+    void pace();
     void disown(account_map::iterator at);
     void erase(account_map::iterator at);
     void end(std::error_code why, deadline revoke_by);
@@ -166,6 +167,8 @@ private:
 
     account_map accounts_;
     std::set<claim_id> unwanted_;  // those without a holder
+    std::size_t waiting_ = 0;      // those that wait for their turn
+    lease_use use_ = lease_use::holding;
     std::uint64_t next_claim_ = 1;
     std::uint64_t readings_ = 0;  // of the store's list, counted when asked
     bool reading_ = false;

@@ -14,6 +14,7 @@ using trinco::detail::clocks;
 using trinco::detail::lease_machine;
 using trinco::detail::lease_state;
 using trinco::detail::lease_timing;
+using trinco::detail::lease_use;
 
 clocks at(boot_clock::duration boot, boot_clock::duration wall_ahead = {}) {
     const auto wall = std::chrono::duration_cast<std::chrono::system_clock::duration>(
@@ -79,6 +80,32 @@ TEST(LockLease, RenewsAtAThirdAndRepeatsEveryFifteenth) {
     EXPECT_FALSE(m.renewal_due(at(5'999ms)));
     EXPECT_TRUE(m.renewal_due(at(6s)));
     EXPECT_EQ(m.renewal_sent(at(13'900ms)), m.deadline_at()) << "never beyond the deadline";
+}
+
+TEST(LockLease, WhatOnlyWaitsIsRenewedLater) {
+    lease_machine m(at(0s), at(0s), 15s);
+    m.use(lease_use::waiting);
+    EXPECT_FALSE(m.renewal_due(at(5'999ms)));
+    EXPECT_TRUE(m.renewal_due(at(6s)));
+    m.renewal_sent(at(6s));
+    m.renewed(at(6s), at(6s), 15s);
+    EXPECT_EQ(m.next_wake(at(6s)), at(12s).boot);
+    EXPECT_EQ(m.deadline_at(), at(20'250ms).boot) << "the deadline is that of any lease";
+}
+
+TEST(LockLease, WhatBeginsToHoldIsRenewedAsIfItAlwaysHad) {
+    lease_machine m(at(0s), at(0s), 15s);
+    m.use(lease_use::waiting);
+    m.use(lease_use::holding);
+    EXPECT_EQ(m.next_wake(at(1s)), at(5s).boot);
+    m.use(lease_use::waiting);
+    EXPECT_FALSE(m.renewal_due(at(5'500ms)));
+    m.use(lease_use::holding);
+    EXPECT_TRUE(m.renewal_due(at(5'500ms)));
+    m.renewal_sent(at(5'500ms));
+    m.use(lease_use::waiting);
+    m.use(lease_use::holding);
+    EXPECT_EQ(m.next_wake(at(5'500ms)), at(6'500ms).boot) << "an attempt under way is not doubled";
 }
 
 TEST(LockLease, ARenewalMovesTheDeadlineFromItsSending) {
@@ -154,6 +181,7 @@ RC_GTEST_PROP(LockLease, NeverBelievesLongerThanTheServer, ()) {
     lease_machine m(at(now - 500ms), at(now), ttl);
     for (int i = 0; i < 60; ++i) {
         now += ms(static_cast<int>(ttl.count()) * 400);
+        m.use(*rc::gen::inRange(0, 2) == 0 ? lease_use::holding : lease_use::waiting);
         if (m.observe(at(now)) == lease_state::lost) break;
         RC_ASSERT(now < server_ends);
         RC_ASSERT(m.deadline_at() <= boot_clock::time_point(server_ends));

@@ -253,6 +253,26 @@ TEST_F(Session, TheOrderOfTheStoresListDoesNotMatter) {
     for (const auto& t : tolds) EXPECT_TRUE(t.losses.empty());
 }
 
+TEST_F(Session, WhoOnlyWaitsRenewsLaterUntilItHolds) {
+    const auto holder = open(one_, store_one_);
+    const auto waiter = open(two_, store_two_);
+    lock_claim held(holder);
+    lock_claim waits(waiter);
+    told first;
+    told second;
+    acquire(held, first, exclusive("n"));
+    world_.run_for(50ms);
+    acquire(waits, second, exclusive("n"));
+    world_.run_for(ttl / 3 + 50ms);
+    // By the time that is left of its lease: the holder's is fresh, the waiter's is not.
+    EXPECT_GT(holder->view()->valid_for(holder->now()), ttl * 9 / 10);
+    EXPECT_LT(waiter->view()->valid_for(waiter->now()), ttl * 2 / 3);
+    held.release([](std::error_code) {});
+    world_.run_for(50ms);
+    ASSERT_TRUE(second.granted());
+    EXPECT_GT(waiter->view()->valid_for(waiter->now()), ttl * 9 / 10) << "due since a third";
+}
+
 TEST_F(Session, ManyClaimsCostTheRenewalsOfOne) {
     const auto s = open(one_, store_one_);
     std::vector<std::unique_ptr<lock_claim>> claims;

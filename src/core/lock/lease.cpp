@@ -1,5 +1,7 @@
 #include "core/lock/lease.hpp"
 
+#include <utility>
+
 #include "core/mutant.hpp"
 
 namespace trinco::detail {
@@ -32,11 +34,17 @@ lease_state lease_machine::observe(clocks now) {
     return state(now);
 }
 
+void lease_machine::use(lease_use for_what) {
+    if (std::exchange(use_, for_what) == for_what || attempted_ || clocks_moved_) return;
+    next_attempt_ = confirmed_.boot + lease_timing::renew_after(ttl_, use_);
+}
+
 bool lease_machine::renewal_due(clocks now) const {
     return state(now) != lease_state::lost && now.boot >= next_attempt_;
 }
 
 deadline lease_machine::renewal_sent(clocks now) {
+    attempted_ = true;
     next_attempt_ = now.boot + lease_timing::retry_after(ttl_);
     return std::min(deadline_, now.boot + lease_timing::attempt(ttl_));
 }
@@ -47,7 +55,8 @@ void lease_machine::renewed(clocks sent, clocks now, std::chrono::seconds ttl) {
     ttl_ = std::min(ttl, lease_timing::longest_ttl);
     confirmed_ = TRINCO_MUTANT("lease_deadline_from_reply") ? now : sent;
     deadline_ = confirmed_.boot + lease_timing::believed(ttl_);
-    next_attempt_ = std::max(now.boot, confirmed_.boot + lease_timing::renew_after(ttl_));
+    attempted_ = false;
+    next_attempt_ = std::max(now.boot, confirmed_.boot + lease_timing::renew_after(ttl_, use_));
     clocks_moved_ = moved(now);
     if (clocks_moved_) next_attempt_ = now.boot;
     observe(now);
