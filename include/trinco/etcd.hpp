@@ -38,8 +38,8 @@
 //              nobody used for 300 s). A refused password is tried again after 5 s. Where etcd asks
 //              nobody who he is, user and password are not used.
 // Rights       read and write on the names of the locks and, for records and `once`, on what begins
-//              with trinco:records/ (behind the prefix). Renewal needs the right to write every key
-//              of the lease.
+//              with trinco:records/; for guarded writes on their keys (all behind the prefix).
+//              Renewal needs the right to write every key of the lease.
 //
 // When the server cannot serve, sessions go on until their deadline and then say so (session.hpp).
 //
@@ -65,11 +65,13 @@
 //              of its own, which all etcd stores of the process share, and a store one more
 //              ("trinco-grpc"). Lock and unlock are two commits of the cluster; a lock that was
 //              waited for one commit and one read.
-// Bounds       20,000 requests under way, 20,000 watches (one a waiter and one a held name),
-//              messages of 4 MiB: errc::busy. A semaphore has at most 500 permits.
+// Bounds       20,000 requests under way (256 are sent at once), 20,000 watches (one a waiter, one
+//              a held name), messages of 4 MiB: errc::busy. A semaphore has at most 500 permits.
 // fork         Open stores after fork(), never before: in a child every call is errc::forked.
-// Logs         gRPC prints errors of connections to stderr unless GRPC_VERBOSITY=NONE is in the
-//              environment when the process starts.
+// Logs         none. gRPC would print errors of connections to stderr: opening the first store
+//              silences it for the whole process, unless GRPC_VERBOSITY is in the environment
+//              (ERROR is gRPC's default) or the program uses gRPC already. What is wrong is said by
+//              the sentence of the exceptions (lock_error), as far as the server tells.
 // Errors       open: errc::invalid, with a sentence, for a URL that is not of this form. Nothing
 //              else: a server that is not there, or a file that cannot be read, shows in the calls.
 // Thread-safety: a driver may be copied and used from any thread. Stores share nothing.

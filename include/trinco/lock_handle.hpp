@@ -125,6 +125,7 @@ protected:
     [[nodiscard]] std::size_t parts() const noexcept;
 
 private:
+    friend class guarded_write;
     std::shared_ptr<detail::lock_shell> shell_;
 };
 

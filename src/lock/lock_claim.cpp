@@ -52,6 +52,8 @@ void lock_claim::acquire(lock_request what, completion<grant> done) {
 
 void lock_claim::settle() {
     phase_ = phase::settling;
+    // A turn less where nothing is to be settled; what may fail is told in a turn of its own.
+    if (session_->debts() == 0 && session_->observe() == lease_state::held) return enter();
     std::vector<std::string> names;
     for (const auto& p : what_.parts) names.push_back(p.name);
     session_->settle(names, [this, here = std::weak_ptr<int>(attempt_)] {
@@ -181,6 +183,10 @@ void lock_claim::succeed(grant g) {
     turns_.cancel();
     phase_ = phase::granted;
     granted_ = std::move(g);
+    const auto here = std::weak_ptr<int>(attempt_);
+    auto done = std::exchange(done_, nullptr);
+    done({}, granted_);
+    if (here.expired()) return;  // given back in it, or destroyed
     watch_ = session_->store().on_gone(session_->lease_id(), id_, [this](std::error_code why) {
         if (why == errc::evicted) {
             tell_loss(why);
@@ -188,8 +194,6 @@ void lock_claim::succeed(grant g) {
             gone(why);
         }
     });
-    auto done = std::exchange(done_, nullptr);
-    done({}, granted_);
 }
 
 // The claim itself is no more, while the session may live on.
@@ -265,6 +269,25 @@ void lock_claim::end_publishing(std::error_code why) {
     session_->on().post([answer, why] {
         if (auto f = std::exchange(*answer, nullptr)) f(why);
     });
+}
+
+void lock_claim::write(const std::vector<change>& changes, std::chrono::seconds keep,
+                       completion<std::uint64_t> done) {
+    if (phase_ != phase::granted) {
+        session_->on().post([done = std::move(done)]() mutable { done(errc::not_held, 0); });
+        return;
+    }
+    const auto n = next_write_++;
+    writes_[n] = session_->store().write(
+        session_->lease_id(), id_, changes, keep, session_->request_by(),
+        [this, n, of = id_, answer = std::move(done)](std::error_code error,
+                                                      std::uint64_t revision) mutable {
+            auto f = std::move(answer);  // what is answered first goes with this entry
+            writes_.erase(n);
+            // It may destroy this; who is told below finds that it is held no more.
+            if (error == errc::lost && phase_ == phase::granted && id_ == of) gone(error);
+            f(error, revision);
+        });
 }
 
 void lock_claim::release(told done) {

@@ -18,6 +18,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -60,6 +61,11 @@ public:
     // Rewrites what is shown of the lock held; not_held while none is, else with the store's
     // answer within the request timeout. Repeatable.
     void publish(std::string info, told done);
+    // All changes or none, while the lock is held by the store's own account; see
+    // lock_store::write. not_held while none is. lost ends the grant, too. Several at a time, which
+    // are answered also when the lock is given back meanwhile.
+    void write(const std::vector<change>& changes, std::chrono::seconds keep,
+               completion<std::uint64_t> done);
     // Told of each grant that ends otherwise than by release or abandon: lost or shut_down, after
     // which it is not held; and evicted (an operator asks for it), after which it still is.
     void when_lost(told f) { when_lost_ = std::make_shared<told>(std::move(f)); }
@@ -122,6 +128,8 @@ private:
     std::shared_ptr<told> publishing_told_;  // of the publish under way
     op limit_;
     op watch_;
+    std::map<std::uint64_t, op> writes_;
+    std::uint64_t next_write_ = 1;
     std::shared_ptr<int> attempt_;  // of this acquisition: what is handed out looks here first
 };
 

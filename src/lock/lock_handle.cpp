@@ -20,6 +20,12 @@ void retire(std::shared_ptr<lock_shell>& shell) {
     shell.reset();
 }
 
+// What the store itself may say more about.
+bool is_of_store(const std::error_code& error) {
+    return error == errc::unavailable || error == errc::unknown_outcome || error == errc::busy ||
+           error == errc::denied || error == errc::invalid;
+}
+
 [[noreturn]] void fail(const lock_shell& l, std::error_code error) {
     std::string sentence = l.kind();
     const char* before = " '";
@@ -31,7 +37,8 @@ void retire(std::shared_ptr<lock_shell>& shell) {
         sentence += "': those who hold it or wait for it count another number of permits than " +
                     std::to_string(l.parts().front().n) + "; all must name the same";
     } else {
-        sentence += "': " + error.message();
+        const auto trouble = is_of_store(error) ? l.trouble() : std::string();
+        sentence += "': " + (trouble.empty() ? error.message() : trouble);
     }
     throw lock_error(error, std::move(sentence));
 }

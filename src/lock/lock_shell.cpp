@@ -68,6 +68,7 @@ void lock_shell::answered(const std::shared_ptr<waiter>& w, std::error_code erro
         waiter_.reset();
         if (!error) {
             held_ = w->how;
+            ++grants_;
             tokens_ = g.tokens;
             loss_.clear();
             lost_ = w->lost;
@@ -174,6 +175,42 @@ std::error_code lock_shell::publish(std::string info) {
         answer->set(errc::unknown_outcome);
     }
     return answer->error();
+}
+
+std::uint64_t lock_shell::grant_number() const {
+    const std::lock_guard hold(mutex_);
+    return held_ ? grants_ : 0;
+}
+
+lock_shell::written lock_shell::write(std::uint64_t grant, std::vector<change> changes,
+                                      std::chrono::seconds keep) {
+    if (session_->on_loop_thread()) return {errc::would_deadlock};
+    if (!session_->core()->store().traits().guarded_writes) return {errc::not_supported};
+    struct waiting {
+        awaited told;
+        std::uint64_t revision = 0;  // written before `told` is set
+    };
+    const auto w = std::make_shared<waiting>();
+    {
+        const std::lock_guard hold(mutex_);
+        if (grant == 0) return {errc::not_held};
+        if (!held_ && loss_ && loss_ != errc::lost) return {loss_};  // such as shut_down
+        const bool believed = held_ && session_->state() != lease_state::lost;
+        if (!believed || grant != grants_) return {errc::lost};
+        session_->on().post([self = shared_from_this(), w, changes = std::move(changes), keep] {
+            self->claim_->write(changes, keep, [w](std::error_code error, std::uint64_t at) {
+                w->revision = at;
+                w->told.set(error);
+            });
+        });
+    }
+    if (!w->told.wait_until(std::chrono::steady_clock::now() + session_->request_timeout() +
+                            slack)) {
+        w->told.set(errc::unknown_outcome);
+    }
+    const auto error = w->told.error();
+    if (error) return {error == errc::not_held ? make_error_code(errc::lost) : error};
+    return {{}, w->revision};
 }
 
 std::error_code lock_shell::unlock(way how) {

@@ -53,10 +53,21 @@ public:
     void describe(std::string info);
     // Rewrites that of the lock held; waits for the answer, at most the request timeout.
     std::error_code publish(std::string info);
+    // Tells the grants apart; 0 while none is held.
+    [[nodiscard]] std::uint64_t grant_number() const;
+    // See lock_claim::write; waits as publish does. `lost` also when that grant was another one.
+    struct written {
+        std::error_code error;
+        std::uint64_t revision = 0;
+    };
+    written write(std::uint64_t grant, std::vector<change> changes, std::chrono::seconds keep);
     // What is held the other way is not_held.
     std::error_code unlock(way how = way::own);
     // Nothing is wanted any more; afterwards only the loop still knows it.
     void retire();
+
+    // session_shell::trouble.
+    [[nodiscard]] std::string trouble() const { return session_->trouble(); }
 
     [[nodiscard]] bool held() const;
     [[nodiscard]] std::chrono::nanoseconds valid_for() const;
@@ -103,6 +114,7 @@ private:
     std::string info_;
     std::shared_ptr<waiter> waiter_;  // while it waits
     std::optional<way> held_;
+    std::uint64_t grants_ = 0;  // so far
     std::vector<std::uint64_t> tokens_;
     std::error_code loss_;  // how the latest grant was lost, if it was
     std::optional<std::stop_source> lost_;

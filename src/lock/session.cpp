@@ -76,13 +76,18 @@ std::shared_ptr<session_shell> detail::lock_access::make_shell(const store& over
     return std::make_shared<session_shell>(backend_of(store_access::state(over)), options);
 }
 
-lock_error detail::lock_access::no_session(const store& over, const std::error_code& error) {
-    return {error, "no session of locks on '" + std::string(over.url()) + "': " + error.message()};
+lock_error detail::lock_access::no_session(const store& over, const session_shell& of,
+                                           const std::error_code& error) {
+    const auto trouble = of.trouble();
+    return {error, "no session of locks on '" + std::string(over.url()) +
+                       "': " + (trouble.empty() ? error.message() : trouble)};
 }
 
 session::session(const store& over, const session_options& options) {
     auto shell = detail::lock_access::make_shell(over, options);
-    if (const auto error = shell->open()) throw detail::lock_access::no_session(over, error);
+    if (const auto error = shell->open()) {
+        throw detail::lock_access::no_session(over, *shell, error);
+    }
     shell_ = std::move(shell);
 }
 

@@ -118,7 +118,8 @@ std::error_code session_shell::open(std::optional<first_claim> first) {
         });
         unique_function<void()> then;
         if (first) {
-            core.expect(std::move(first->parts), std::move(first->info), first->only_if_free);
+            core.expect(std::move(first->parts), std::move(first->info), first->only_if_free,
+                        first->bare);
             then = std::move(first->enter);
         }
         core.open(self->on().now() + self->options_.open_timeout,
@@ -212,6 +213,21 @@ std::string session_shell::id() const {
 
 int session_shell::live_descriptor() const {
     return where_.store->live_descriptor(id());
+}
+
+std::string session_shell::trouble() const {
+    if (on_loop_thread()) return where_.store->trouble();
+    struct question {
+        awaited told;
+        std::string said;  // written before `told` is set
+    };
+    const auto q = std::make_shared<question>();
+    where_.on->post([q, store = where_.store, keep = where_.keep] {
+        q->said = store->trouble();
+        q->told.set({});
+    });
+    const bool answered = q->told.wait_until(std::chrono::steady_clock::now() + 1s);
+    return answered ? q->said : std::string();
 }
 
 std::chrono::seconds session_shell::ttl() const {

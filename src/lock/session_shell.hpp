@@ -68,6 +68,7 @@ public:
         std::vector<part> parts;
         std::string info;
         bool only_if_free = false;
+        bool bare = false;
         unique_function<void()> enter;
     };
     std::error_code open(std::optional<first_claim> first = std::nullopt);
@@ -83,6 +84,10 @@ public:
     [[nodiscard]] std::chrono::seconds ttl() const;
     // lock_store::live_descriptor of the lease.
     [[nodiscard]] int live_descriptor() const;
+
+    // Why the store does not serve, in its own words; empty when it says nothing, also not within a
+    // second. Any thread; asks the loop's.
+    [[nodiscard]] std::string trouble() const;
 
     // For the locks of the session.
     [[nodiscard]] std::error_code check() const { return where_.check(); }
@@ -125,8 +130,9 @@ struct lock_access {
     // opened. Throws lock_error.
     [[nodiscard]] static std::shared_ptr<session_shell> make_shell(const store& over,
                                                                    const session_options& options);
-    // What it throws when that does not succeed.
-    [[nodiscard]] static lock_error no_session(const store& over, const std::error_code& error);
+    // What it throws when that does not succeed, with the store's own reason.
+    [[nodiscard]] static lock_error no_session(const store& over, const session_shell& of,
+                                               const std::error_code& error);
     [[nodiscard]] static std::shared_ptr<session_shell> shell(const session& s) { return s.shell_; }
     [[nodiscard]] static session wrap(std::shared_ptr<session_shell> shell) noexcept {
         return session(std::move(shell));
