@@ -133,11 +133,15 @@ void event_loop::impl::arm(boot_clock::time_point when) {
 }
 
 // The system's timer stands at the earliest of ours. Waking up for nothing costs more than setting
-// it anew; not so each time one of many that are close to each other is dropped.
+// it anew; not so each time one of many that are close to each other is dropped. What is due
+// already has its turn without it: in a virtual machine each of its interrupts costs dearly.
 void event_loop::impl::follow_timers() {
     if (in_turn || timers.empty()) return;
     const auto next = timers.begin()->first.when;
-    if (next < armed || next - worth_setting > armed) arm(next);
+    if (next >= armed && next - worth_setting <= armed) return;
+    if (next > boot_clock::now()) return arm(next);
+    asio::post(context, [this] { run_due(); });
+    armed = next;
 }
 
 void event_loop::impl::wait_for_timer() {

@@ -85,6 +85,15 @@ void lock_judge::check_believers(const std::vector<belief>& all,
     }
 }
 
+void lock_judge::told_lost(const belief& of,
+                           const std::vector<detail::memory_lock_server::row>& rows) {
+    ++seen_.losses;
+    const bool stands = std::any_of(rows.begin(), rows.end(), [&](const auto& r) {
+        return r.lease == of.lease && r.id == of.id && r.name == of.name;
+    });
+    if (stands) violated("L5 " + of.who + " was told that it lost " + of.name + ", which it holds");
+}
+
 void lock_judge::begin_liveness(boot_clock::duration bound) {
     live_from_ = world_.now();
     bound_ = bound;

@@ -5,6 +5,7 @@
 //   L2   a grant's token is above every token of its name that was known when it was asked for
 //   L5   no two believers of a name; who believes has a live entry at the server
 //   L7   whoever was queued before another asked is granted before it
+//        and a holder whose session lives is not told that it lost what it holds
 //   L9   nothing is left of those who are gone or want nothing
 //   L10  follows from L5: a release that frees another's leaves a believer without an entry
 //   L11  while somebody waits, somebody is granted in bounded time
@@ -51,6 +52,8 @@ public:
     // Of all believers at this moment, against the server's rows.
     void check_believers(const std::vector<belief>& all,
                          const std::vector<detail::memory_lock_server::row>& rows);
+    // A holder was told that its lock, and not its session, is lost.
+    void told_lost(const belief& of, const std::vector<detail::memory_lock_server::row>& rows);
     // From now on waiting must lead somewhere within this time.
     void begin_liveness(boot_clock::duration bound);
     void check_liveness();
@@ -68,6 +71,7 @@ public:
         std::uint64_t writes = 0;
         std::uint64_t stale_writes = 0;  // that only the token kept out
         std::uint64_t beliefs = 0;       // checked
+        std::uint64_t losses = 0;        // told of locks alone
     };
     [[nodiscard]] const evidence& seen() const noexcept { return seen_; }
 

@@ -30,7 +30,7 @@ detail::clocks lock_process::read_clocks() const {
 void lock_process::start() {
     at_ = &scene_.w.add_node(name_ + "#" + std::to_string(++incarnation_));
     at_->post([this] {
-        store_ = std::make_unique<lossy_locks>(*at_, scene_.service);
+        store_ = scene_.ground.store_for(*at_);
         open_session();
     });
 }
@@ -131,6 +131,7 @@ void lock_process::acquired(worker& w, std::error_code error, const detail::gran
         return;
     }
     const bool held = session_->view()->state(read_clocks()) != detail::lease_state::lost;
+    w.claim = w.lock->id();
     scene_.judge.granted(w.attempt, g.tokens.at(0), held);
     work(w, at_->now() + scene_.w.between(0ms, scene_.hold_max));
 }
@@ -174,6 +175,10 @@ void lock_process::release(worker& w) {
 
 void lock_process::lost(worker& w, std::error_code why) {
     scene_.w.note(w.who + " lost " + w.name + ": " + why.message());
+    if (!session_->ended()) {
+        scene_.judge.told_lost({w.who, w.name, session_->lease_id(), w.claim},
+                               scene_.ground.rows());
+    }
     if (!w.lock->held()) think(w);
 }
 

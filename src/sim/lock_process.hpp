@@ -10,8 +10,8 @@
 
 #include "lock/lock_claim.hpp"
 #include "lock/session_core.hpp"
+#include "sim/lock_ground.hpp"
 #include "sim/lock_judge.hpp"
-#include "sim/lossy_locks.hpp"
 #include "sim/network.hpp"
 #include "sim/world.hpp"
 
@@ -22,7 +22,7 @@ struct lock_scene {
     world& w;
     network& net;
     node& resource;  // where the protected writes arrive
-    std::shared_ptr<lock_service> service;
+    lock_ground& ground;
     lock_judge& judge;
     std::chrono::seconds ttl;
     std::vector<std::string> names;
@@ -60,6 +60,7 @@ private:
         std::unique_ptr<detail::lock_claim> lock;
         std::string name;  // that it asks for or holds
         lock_judge::attempt_id attempt = 0;
+        detail::claim_id claim;  // of the grant
         bool asking = false;
         op next;      // what it does after some time
         op patience;  // of a wait that it will give up
@@ -80,7 +81,7 @@ private:
     node* at_ = nullptr;
     int incarnation_ = 0;
     boot_clock::duration wall_offset_{};
-    std::unique_ptr<lossy_locks> store_;
+    std::unique_ptr<detail::lock_store> store_;
     std::shared_ptr<detail::session_core> session_;
     std::vector<std::unique_ptr<worker>> workers_;
     op reopen_;

@@ -5,28 +5,29 @@
 #include <sstream>
 
 #include "sim/lock_process.hpp"
-#include "store/memory/memory_locks.hpp"
 
 namespace trinco::sim {
 namespace {
 
 using namespace std::chrono_literals;
-using detail::memory_lock_server;
-using detail::memory_locks;
 
 constexpr auto look_every = 100ms;  // of the judge
 constexpr auto wild_phase = 25s;
 constexpr auto renewal_poll = 10ms;
+constexpr std::uint64_t common_faults = 8;  // kinds, of whatever ground
 
 class lock_run {
 public:
-    lock_run(std::uint64_t seed, bool keep_history);
+    lock_run(std::uint64_t seed, bool keep_history, lock_sim_ground ground);
     lock_sim_result run();
 
 private:
     void draw_parameters();
     void next_fault();
     void fault();
+    [[nodiscard]] std::vector<node*> some_servers();
+    void restore(node& client, node& server);
+    void break_connections();
     void pause_somebody();
     void kill_somebody();
     void cut_somebody_off();
@@ -41,11 +42,8 @@ private:
 
     world world_;
     network net_;
-    node& server_;
+    std::unique_ptr<lock_ground> ground_;
     node& resource_;
-    std::shared_ptr<memory_lock_server> locks_;
-    memory_locks store_;
-    std::shared_ptr<lock_service> service_;
     lock_judge judge_;
     lock_scene scene_;
     std::vector<std::unique_ptr<lock_process>> processes_;
@@ -56,23 +54,28 @@ private:
     bool looking_ = true;
 };
 
-lock_run::lock_run(std::uint64_t seed, bool keep_history)
+lock_run::lock_run(std::uint64_t seed, bool keep_history, lock_sim_ground ground)
     : world_(seed),
       net_(world_),
-      server_(world_.add_node("server")),
+      ground_(ground == lock_sim_ground::etcd ? make_etcd_ground(world_, net_)
+                                              : make_memory_ground(world_, net_)),
       resource_(world_.add_node("resource")),
-      locks_(std::make_shared<memory_lock_server>([this] { return world_.now(); })),
-      store_(server_, locks_),
-      service_(std::make_shared<lock_service>(net_, server_, store_)),
       judge_(world_),
-      scene_{world_, net_, resource_, service_, judge_, 0s, {}, {}, {}} {
+      scene_{world_, net_, resource_, *ground_, judge_, 0s, {}, {}, {}} {
     world_.keep_history(keep_history);
     draw_parameters();
 }
 
+// One, or all of them.
+std::vector<node*> lock_run::some_servers() {
+    const auto& all = ground_->servers();
+    if (all.size() == 1 || world_.chance(0.5)) return all;
+    return {all[world_.below(all.size())]};
+}
+
 void lock_run::draw_parameters() {
     constexpr std::chrono::seconds ttls[] = {1s, 2s, 3s, 5s, 8s};
-    scene_.ttl = ttls[world_.below(5)];
+    scene_.ttl = std::max(ttls[world_.below(5)], ground_->least_ttl());
     scene_.think_max = world_.between(50ms, 2'000ms);
     // Long holds live through renewals, short ones make many grants.
     scene_.hold_max = world_.chance(0.5) ? world_.between(50ms, 1'500ms)
@@ -104,7 +107,7 @@ std::string lock_run::name_parameters() const {
     const auto& f = net_.faults();
     out << processes_.size() << " processes, " << scene_.names.size() << " names, ttl "
         << scene_.ttl.count() << " s, drop " << f.p_drop << ", duplicate " << f.p_duplicate
-        << ", slow " << f.p_slow << ", kinds " << (kinds_ & 0xff);
+        << ", slow " << f.p_slow << ", kinds " << (kinds_ & 0xfff);
     return out.str();
 }
 
@@ -118,7 +121,7 @@ void lock_run::next_fault() {
 }
 
 void lock_run::fault() {
-    const auto kind = world_.below(8);
+    const auto kind = world_.below(common_faults + ground_->own_faults());
     if ((kinds_ >> kind & 1) == 0) return;  // this run does not know it
     ++faults_;
     switch (kind) {
@@ -129,13 +132,22 @@ void lock_run::fault() {
         case 4: return set_somebodys_clock();
         case 5:
             world_.note("the server pauses");
-            return server_.pause_until(
-                std::min(heals_, world_.now() + world_.between(10ms, scene_.ttl)));
+            for (auto* s : some_servers()) {
+                s->pause_until(std::min(heals_, world_.now() + world_.between(10ms, scene_.ttl)));
+            }
+            return;
         case 6: return slow_then_silent();
-        default:
-            world_.note("connections break");
-            if (world_.chance(0.5)) return net_.break_connections(server_);
-            if (auto& p = somebody(); p.alive()) net_.break_connections(p.at(), server_);
+        case 7: return break_connections();
+        default: return ground_->fault(kind - common_faults, heals_);
+    }
+}
+
+void lock_run::break_connections() {
+    world_.note("connections break");
+    if (world_.chance(0.5)) {
+        for (auto* s : some_servers()) net_.break_connections(*s);
+    } else if (auto& p = somebody(); p.alive()) {
+        for (auto* s : some_servers()) net_.break_connections(p.at(), *s);
     }
 }
 
@@ -164,11 +176,13 @@ void lock_run::cut_somebody_off() {
     if (!p.alive()) return;
     world_.note(p.at().name() + " is cut off");
     const auto way = world_.below(3);
-    if (way != 0) net_.cut(p.at(), server_);
-    if (way != 1) net_.cut(server_, p.at());
-    world_.schedule(world_.between(50ms, 2 * scene_.ttl), [this, &at = p.at()] {
-        net_.restore(at, server_);
-        net_.restore(server_, at);
+    const auto from = some_servers();
+    for (auto* s : from) {
+        if (way != 0) net_.cut(p.at(), *s);
+        if (way != 1) net_.cut(*s, p.at());
+    }
+    world_.schedule(world_.between(50ms, 2 * scene_.ttl), [this, from, &at = p.at()] {
+        for (auto* s : from) restore(at, *s);
     });
 }
 
@@ -177,17 +191,17 @@ void lock_run::clog_somebody() {
     if (!p.alive()) return;
     world_.note("the connection of " + p.at().name() + " stalls");
     const auto until = std::min(heals_, world_.now() + world_.between(50ms, 2 * scene_.ttl));
-    if (world_.chance(0.5)) {
-        net_.clog(p.at(), server_, until);
-    } else {
-        net_.clog(server_, p.at(), until);
+    const bool asks = world_.chance(0.5);
+    for (auto* s : some_servers()) {
+        if (asks) net_.clog(p.at(), *s, until);
+        if (!asks) net_.clog(*s, p.at(), until);
     }
 }
 
 // The reply to a renewal comes late, and then nothing does: the holder lives on what it was
 // promised.
 void lock_run::slow_then_silent() {
-    auto rows = locks_->rows();
+    auto rows = ground_->rows();
     std::erase_if(rows, [](const auto& r) { return !r.holds; });
     if (rows.empty()) return;
     const auto lease = rows[world_.below(rows.size())].lease;
@@ -202,28 +216,34 @@ void lock_run::delay_renewal(node& at, const std::string& lease, boot_clock::tim
     const auto now = world_.now();
     if (now >= std::min(until, heals_)) return;
     const boot_clock::duration ttl = scene_.ttl;
-    const auto rows = locks_->rows();
+    const auto rows = ground_->rows();
     const bool renewed = std::any_of(rows.begin(), rows.end(), [&](const auto& r) {
         return r.lease == lease && r.holds && r.left > ttl - 2 * renewal_poll;
     });
     if (!renewed) {
-        net_.clog(server_, at, now + 2 * renewal_poll);
+        for (auto* s : ground_->servers()) net_.clog(*s, at, now + 2 * renewal_poll);
         world_.schedule(renewal_poll,
                         [this, &at, lease, until] { delay_renewal(at, lease, until); });
         return;
     }
     world_.note("a renewal of " + at.name() + " is answered late, and nothing after it");
     const auto late = world_.between(ttl / 8, ttl / 5);  // as late as it may be
-    net_.cut(at, server_);
-    net_.clog(server_, at, std::min(heals_, now + late));
+    for (auto* s : ground_->servers()) {
+        net_.cut(at, *s);
+        net_.clog(*s, at, std::min(heals_, now + late));
+    }
     world_.schedule(late + world_.between(1ms, ttl / 40), [this, ttl, &at] {
         if (world_.now() >= heals_) return;
-        net_.cut(server_, at);
+        for (auto* s : ground_->servers()) net_.cut(*s, at);
         world_.schedule(world_.between(ttl, 2 * ttl), [this, &at] {
-            net_.restore(at, server_);
-            net_.restore(server_, at);
+            for (auto* s : ground_->servers()) restore(at, *s);
         });
     });
+}
+
+void lock_run::restore(node& client, node& server) {
+    net_.restore(client, server);
+    net_.restore(server, client);
 }
 
 void lock_run::set_somebodys_clock() {
@@ -235,13 +255,13 @@ void lock_run::look() {
     if (!looking_) return;
     std::vector<belief> all;
     for (const auto& p : processes_) p->add_beliefs(all);
-    judge_.check_believers(all, locks_->rows());
+    judge_.check_believers(all, ground_->rows());
     judge_.check_liveness();
     world_.schedule(look_every, [this] { look(); });
 }
 
 void lock_run::check_nothing_left() {
-    for (const auto& r : locks_->rows()) {
+    for (const auto& r : ground_->rows()) {
         judge_.violated("L9 " + r.name + " still has claim " + std::to_string(r.id.n) + " of " +
                         r.lease);
     }
@@ -250,7 +270,7 @@ void lock_run::check_nothing_left() {
         if (!p->lease().empty()) wanted.insert(p->lease());
         if (p->debts() != 0) judge_.violated("L9 a session still has debts");
     }
-    for (const auto& lease : locks_->leases()) {
+    for (const auto& lease : ground_->leases()) {
         if (!wanted.contains(lease)) judge_.violated("L9 the lease " + lease + " is nobody's");
     }
 }
@@ -265,7 +285,7 @@ lock_sim_result lock_run::run() {
     world_.run_until(heals_);
 
     // Messages that were sent before may still be late by this much.
-    const boot_clock::duration late = net_.faults().slow_max;
+    const auto late = net_.faults().slow_max + ground_->slack(scene_.ttl);
     const boot_clock::duration ttl = scene_.ttl;
     net_.heal();
     world_.note("healed");
@@ -292,8 +312,8 @@ lock_sim_result lock_run::run() {
 
 }  // namespace
 
-lock_sim_result run_lock_sim(std::uint64_t seed, bool keep_history) {
-    return lock_run(seed, keep_history).run();
+lock_sim_result run_lock_sim(std::uint64_t seed, bool keep_history, lock_sim_ground ground) {
+    return lock_run(seed, keep_history, ground).run();
 }
 
 }  // namespace trinco::sim

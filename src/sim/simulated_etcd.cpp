@@ -71,8 +71,9 @@ operation_reply simulated_etcd::range(const range_request& what) {
     const auto [first, last] = find(what.keys);
     for (auto at = first; at != last; ++at) {
         ++out.count;
-        const auto most = what.max_create_revision;
-        if (most != 0 && at->second.create_revision > most) continue;
+        const auto created = at->second.create_revision;
+        if (created < what.min_create_revision) continue;
+        if (what.max_create_revision != 0 && created > what.max_create_revision) continue;
         out.kvs.push_back(at->second);
     }
     if (what.order != range_request::order_t::none && what.by != range_request::by_t::key) {
@@ -195,8 +196,9 @@ simulated_etcd::answer<std::chrono::seconds> simulated_etcd::keep_alive(std::int
 }
 
 lease_facts simulated_etcd::facts(std::int64_t id, bool with_keys) {
-    const auto at = state_.leases.find(id);
-    if (at == state_.leases.end()) return {std::chrono::seconds(-1), {}, {}};
+    const auto& known = world_.now() < deposed_until_ ? deposed_knows_ : state_.leases;
+    const auto at = known.find(id);
+    if (at == known.end()) return {std::chrono::seconds(-1), {}, {}};
     lease_facts out;
     const auto left = std::max<boot_clock::duration>(at->second.ends - world_.now(), 0s);
     out.ttl = std::chrono::duration_cast<std::chrono::seconds>(left);
@@ -228,6 +230,17 @@ void simulated_etcd::compact() {
 void simulated_etcd::lose_leader(boot_clock::duration how_long) {
     leader_again_ = world_.now() + how_long;
     world_.schedule(how_long, [this] { renew_all(); });
+}
+
+void simulated_etcd::depose_leader(boot_clock::duration unknown_for) {
+    deposed_knows_ = state_.leases;
+    deposed_until_ = world_.now() + unknown_for;
+    renew_all();
+}
+
+boot_clock::duration simulated_etcd::left(std::int64_t lease) const {
+    const auto at = state_.leases.find(lease);
+    return at == state_.leases.end() ? boot_clock::duration() : at->second.ends - world_.now();
 }
 
 void simulated_etcd::renew_all() {

@@ -68,6 +68,9 @@ public:
     // Nothing is carried out until then; afterwards a new leader, and leases begin anew.
     void lose_leader(boot_clock::duration how_long);
     [[nodiscard]] bool has_leader() const noexcept { return world_.now() >= leader_again_; }
+    // Another one leads from now on, which the old one does not know for so long. What etcd answers
+    // without asking a majority, facts about leases, is what the old one knew.
+    void depose_leader(boot_clock::duration unknown_for);
     // The state of before, revisions included; leases begin anew.
     void take_snapshot() { snapshot_ = state_; }
     void restore_snapshot();
@@ -80,6 +83,7 @@ public:
         return state_.keys;
     }
     [[nodiscard]] std::vector<std::int64_t> leases() const;
+    [[nodiscard]] boot_clock::duration left(std::int64_t lease) const;
     [[nodiscard]] std::uint64_t reads() const noexcept { return reads_; }
     [[nodiscard]] std::uint64_t writes() const noexcept { return writes_; }
 
@@ -122,6 +126,8 @@ private:
     state snapshot_;
     std::int64_t next_lease_ = 0x1000;
     boot_clock::time_point leader_again_{};
+    boot_clock::time_point deposed_until_{};
+    std::map<std::int64_t, lease> deposed_knows_;
     std::size_t losing_ = 0;
     std::set<std::int64_t> lost_events_;     // revisions
     std::vector<etcd_listener*> listeners_;  // in the order of coming

@@ -15,6 +15,17 @@ namespace {
 constexpr auto retry_wait = 100ms;
 constexpr auto poke_every = 500ms;
 constexpr auto silent_for = 3 * poke_every;
+constexpr std::size_t message_most = 4 * 1'024 * 1'024;
+
+// On the wire, roughly.
+std::size_t size_of(const txn_reply& reply) {
+    constexpr std::size_t numbers = 40;
+    std::size_t n = 0;
+    for (const auto& one : reply.replies) {
+        for (const auto& kv : one.kvs) n += kv.key.size() + kv.value.size() + numbers;
+    }
+    return n;
+}
 
 }  // namespace
 
@@ -235,8 +246,13 @@ op simulated_etcd_client::ask(bool repeatable, deadline by, completion<T> done,
 }
 
 op simulated_etcd_client::txn(const txn_request& what, deadline by, completion<txn_reply> done) {
-    return ask<txn_reply>(what.reads_only(), by, std::move(done),
-                          [what](simulated_etcd& at) { return at.txn(what); });
+    return ask<txn_reply>(what.reads_only(), by, std::move(done), [what](simulated_etcd& at) {
+        auto a = at.txn(what);
+        if (size_of(a.value) <= message_most) return a;
+        // It was carried out, and the answer cannot be taken.
+        return simulated_etcd::answer<txn_reply>{
+            what.reads_only() ? errc::busy : errc::unknown_outcome, {}};
+    });
 }
 
 op simulated_etcd_client::grant(std::chrono::seconds ttl, deadline by,

@@ -1,5 +1,6 @@
 // The way to a simulated etcd, over the simulated network: what etcd_rpc.hpp promises of endpoints,
-// repeating, errors and watches, with messages that are lost, late, doubled and overtaken.
+// repeating, errors, watches and the size of messages, with messages that are lost, late, doubled
+// and overtaken.
 #pragma once
 
 #include <functional>

@@ -201,9 +201,9 @@ public:
     // Removes exactly this claim, which wakes its successors. Succeeds when nothing is there.
     [[nodiscard]] virtual op leave(std::string_view lease, claim_id id, deadline by,
                                    completion<int> done) = 0;
-    // All changes or none, in one atomic step, with the claim's ownership compared when one is
-    // given (`lost` when it does not hold). `conflict` when a revision differs. Durable before the
-    // answer, which is the new revision. Keys expire after `keep` (0: never).
+    // All changes or none, in one atomic step; with a guard only while that claim holds (`lost`),
+    // and only if revisions are as told (`conflict`). Durable before the answer, the new revision.
+    // Expires after `keep` (0: never). What core/lock/data_key.hpp calls data lies as it is named.
     [[nodiscard]] virtual op write(std::string_view lease, std::optional<claim_id> guard,
                                    std::span<const change> changes, std::chrono::seconds keep,
                                    deadline by, completion<std::uint64_t> done) = 0;
@@ -227,6 +227,9 @@ public:
                                      unique_function<void(std::optional<entry>)> seen) = 0;
     // Finishes or abandons what is under way, in bounded time. Nothing may be called afterwards.
     [[nodiscard]] virtual op stop(deadline by, completion<int> done) = 0;
+    // Why it does not serve as it should, one sentence without secrets; empty when it does, or when
+    // nothing is known. The loop's thread.
+    [[nodiscard]] virtual std::string trouble() const { return {}; }
 };
 
 }  // namespace trinco::detail

@@ -1,6 +1,6 @@
-// The contract of lock_store on real servers, etcd 3.5 and 3.4: two stores with connections of
+// The contract of lock_store on real servers, etcd 3.4 to 3.6: two stores with connections of
 // their own, as two processes have them. A version that is not there is skipped; `make servers`
-// fetches both. The servers last for the whole run, so each test begins by deleting all keys.
+// fetches them. The servers last for the whole run, so each test begins by deleting all keys.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -70,7 +70,8 @@ lock_store_case of_version(const std::string& name, const std::string& kind) {
 
 INSTANTIATE_TEST_SUITE_P(Etcd, LockStore,
                          ::testing::Values(of_version("V3_5", "etcd"),
-                                           of_version("V3_4", "etcd-3.4")),
+                                           of_version("V3_4", "etcd-3.4"),
+                                           of_version("V3_6", "etcd-3.6")),
                          lock_case_name);
 
 }  // namespace

@@ -87,6 +87,68 @@ TEST_P(LockStore, AGuardedWriteNeedsTheClaim) {
     EXPECT_EQ(read(a(), "r").value->value, "mine");
 }
 
+TEST_P(LockStore, AGuardedWriteComparesRevisionsAndAppliesAllOrNothing) {
+    if (!a().traits().guarded_writes) GTEST_SKIP() << "not offered";
+    if (!world_->applies_once()) GTEST_SKIP() << "a repeated compare is a conflict";
+    const auto on = open(a());
+    ASSERT_FALSE(enter(a(), claim(on, 1, {exclusive("n")})).error);
+    const auto made =
+        write(a(), {{"d:1", "x", detail::must_be_absent}, {"d:2", "y"}}, 0s, on.id, claim_id{1});
+    ASSERT_FALSE(made.error);
+    EXPECT_EQ(read(b(), "d:2").value->revision, made.value);
+    EXPECT_EQ(
+        write(a(), {{"d:1", std::nullopt, made.value + 1}, {"d:2", "z"}}, 0s, on.id, claim_id{1})
+            .error,
+        errc::conflict);
+    EXPECT_EQ(read(b(), "d:2").value->value, "y") << "half of a write was applied";
+    EXPECT_FALSE(write(a(), {{"d:1", std::nullopt, made.value}}, 0s, on.id, claim_id{1}).error);
+    EXPECT_FALSE(read(b(), "d:1").value.has_value());
+    // Who holds nothing is told that, whatever the revisions are.
+    leave(a(), on, 1);
+    EXPECT_EQ(write(a(), {{"d:2", "late", made.value + 1}}, 0s, on.id, claim_id{1}).error,
+              errc::lost);
+}
+
+TEST_P(LockStore, AGuardedWriteOfALeaseThatHasEndedIsRefused) {
+    if (!a().traits().guarded_writes) GTEST_SKIP() << "not offered";
+    const auto revoked = open(a());
+    const auto heir = open(b());
+    ASSERT_FALSE(enter(a(), claim(revoked, 1, {exclusive("n")})).error);
+    ASSERT_FALSE(write(a(), {{"d:1", "mine"}}, 0s, revoked.id, claim_id{1}).error);
+    // By another client: the one that holds has not heard of it.
+    revoke(b(), revoked);
+    EXPECT_EQ(write(a(), {{"d:1", "stale"}}, 0s, revoked.id, claim_id{1}).error, errc::lost);
+    ASSERT_FALSE(enter(b(), claim(heir, 1, {exclusive("n")})).error);
+    ASSERT_FALSE(write(b(), {{"d:1", "heir"}}, 0s, heir.id, claim_id{1}).error);
+    EXPECT_EQ(write(a(), {{"d:1", "stale"}}, 0s, revoked.id, claim_id{1}).error, errc::lost);
+    EXPECT_EQ(read(a(), "d:1").value->value, "heir");
+}
+
+TEST_P(LockStore, AGuardOfSeveralNamesNeedsAllOfThem) {
+    if (!a().traits().guarded_writes) GTEST_SKIP() << "not offered";
+    const auto on = open(a());
+    ASSERT_FALSE(enter(a(), claim(on, 1, {exclusive("m"), exclusive("n")})).error);
+    ASSERT_FALSE(write(a(), {{"d:1", "mine"}}, 0s, on.id, claim_id{1}).error);
+    const auto seen = list(b(), "n").value.rows.at(0);
+    ASSERT_FALSE(ask_int([&](deadline by, completion<int> f) {
+                     return b().evict(seen, true, "operator", "", by, std::move(f));
+                 }).error);
+    EXPECT_EQ(write(a(), {{"d:1", "late"}}, 0s, on.id, claim_id{1}).error, errc::lost);
+    EXPECT_EQ(read(b(), "d:1").value->value, "mine");
+}
+
+TEST_P(LockStore, DataAndRecordsAreApart) {
+    // Those that look alike: were one written where the other lies, it would be overwritten.
+    const std::vector<std::string> keys{"trinco:records/once/a", "once/a", "a:b", "a/b:c", "ab"};
+    for (const auto& key : keys) ASSERT_FALSE(write(a(), {{key, "of " + key}}).error);
+    for (const auto& key : keys) EXPECT_EQ(read(b(), key).value->value, "of " + key);
+    // No queue has data in it.
+    const auto on = open(a());
+    ASSERT_FALSE(write(a(), {{"n:x/1", "data"}}).error);
+    EXPECT_FALSE(enter(a(), claim(on, 1, {exclusive("n")}, true)).error);
+    EXPECT_EQ(list(b(), "").value.rows.size(), 1U);
+}
+
 TEST_P(LockStore, BadWritesAreRefused) {
     EXPECT_EQ(write(a(), {}).error, errc::invalid);
     EXPECT_EQ(write(a(), {{"", "x"}}).error, errc::invalid);
@@ -128,6 +190,8 @@ TEST_P(LockStore, ListShowsQueuesInOrderAndInPages) {
     EXPECT_FALSE(all.rows[0].evicted.has_value());
     EXPECT_GT(all.rows[0].left, 0ms);
     EXPECT_LE(all.rows[0].left, on.ttl);
+    EXPECT_TRUE(all.rows[0].handle.starts_with(on.id + "/"))
+        << "whose it is: " << all.rows[0].handle;
     std::vector<std::string> handles;
     std::string from;
     do {

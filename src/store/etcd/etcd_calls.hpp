@@ -19,6 +19,9 @@ using claims_ptr = std::shared_ptr<claims>;
 [[nodiscard]] std::error_code check_claim(const claim& what);
 [[nodiscard]] op enter_claim(const claims_ptr& known, const claim& what, deadline by,
                              completion<place> done);
+// etcd_owned.cpp
+[[nodiscard]] op claims_on(const claims_ptr& known, std::string_view lease, deadline by,
+                           completion<std::vector<claim_id>> done);
 // etcd_wait.cpp
 [[nodiscard]] op wait_for_turn(const claims_ptr& known, std::string_view lease, claim_id id,
                                unique_function<void(place)> moved, completion<grant> done);

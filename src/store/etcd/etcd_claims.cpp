@@ -63,6 +63,7 @@ void claims::forget(std::string_view lease, claim_id id) {
 void claims::forget(std::string_view lease) {
     const auto on = leases_.find(lease);
     if (on != leases_.end()) leases_.erase(on);
+    slots.forget(lease);
     tell(lease, std::nullopt);
 }
 

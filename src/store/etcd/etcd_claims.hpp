@@ -16,6 +16,7 @@
 #include "store/etcd/etcd_layout.hpp"
 #include "store/etcd/etcd_locks.hpp"
 #include "store/etcd/etcd_rpc.hpp"
+#include "store/etcd/etcd_slots.hpp"
 
 namespace trinco::detail::etcd {
 
@@ -73,6 +74,9 @@ public:
     [[nodiscard]] std::int64_t wall_ms() const { return settings_.wall_clock().count(); }
     // How often whoever waits or holds looks by itself.
     [[nodiscard]] boot_clock::duration look_every(std::string_view lease) const;
+
+    // What the callers of this store call a claim, and its number in keys.
+    etcd_slots slots;
 
     // A lease for records with this `keep`, shared while it is young; 0: none yet.
     struct record_lease {

@@ -82,7 +82,8 @@ public:
                                decoding(decode_members, std::move(done)));
     }
     [[nodiscard]] std::string trouble() const override {
-        return way_.trouble().empty() ? login_.trouble() : way_.trouble();
+        if (!way_.trouble().empty()) return way_.trouble();
+        return login_.trouble().empty() ? requests_.trouble() : login_.trouble();
     }
     [[nodiscard]] op stop(deadline by, completion<int> done) override {
         requests_.drop_all();

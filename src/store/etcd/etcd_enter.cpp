@@ -33,16 +33,22 @@ public:
         auto& c = known().lease(what_.lease).claims[what_.id];
         if (c.created == 0) c.parts = what_.parts;
         c.bare = what_.bare;
-        for (const auto& p : what_.parts) {
-            questions_.push_back({p.name, {p.kind, p.n}, 0, depth});
-        }
         send();
     }
 
 private:
+    void ask_anew() {
+        scans_.clear();
+        for (const auto& p : what_.parts) {
+            scans_.emplace_back(turn_question{p.name, {p.kind, p.n}, 0});
+        }
+    }
+
     void send() {
+        ask_anew();
         txn_request ask;
-        for (const auto& q : questions_) {
+        for (const auto& one : scans_) {
+            const auto& q = one.question();
             const auto key = entry_key(q.name, lease_, what_.id);
             if (!TRINCO_MUTANT("etcd_enter_uncompared")) {
                 ask.compare.push_back({{key, {}}});
@@ -51,11 +57,9 @@ private:
             ask.success.emplace_back(put_request{key, value_for(q.asks), lease_});
             ask.failure.emplace_back(range_request{{key, {}}});
         }
-        for (const auto& q : questions_) {
-            for (const auto& one : reads_for(q)) {
-                ask.success.emplace_back(one);
-                ask.failure.emplace_back(one);
-            }
+        for (const auto& one : scans_) {
+            ask.success.emplace_back(one.next(scans_.size()));
+            ask.failure.emplace_back(one.next(scans_.size()));
         }
         request_ = link().txn(ask, by_, then(&entering::answered));
     }
@@ -81,64 +85,68 @@ private:
 
     void answered(std::error_code error, txn_reply reply) {
         if (error) return failed(error);
-        const auto k = questions_.size();
-        if (!reply.succeeded && entered_before(reply)) return;
-        for (auto& q : questions_) q.mine = reply.succeeded ? reply.revision : 0;
-        std::vector<judgement> parts;
-        std::span<const operation_reply> rest(reply.replies);
-        rest = rest.subspan(k);
-        for (const auto& q : questions_) {
-            const auto reads = reads_for(q).size();
-            parts.push_back(judge(q, rest.subspan(0, reads)));
-            rest = rest.subspan(reads);
+        if (reply.succeeded) {
+            take(reply, reply.revision);
+            return limit_differs() ? step_back() : entered(reply);
         }
-        if (!reply.succeeded) return not_free(reply, parts);
-        const bool differs =
-            std::any_of(parts.begin(), parts.end(), [](const auto& p) { return p.limit_differs; });
-        if (differs) return step_back();
-        entered(reply, parts);
+        if (const auto before = entered_before(reply)) return again(reply, *before);
+        take(reply, 0);
+        read_at_ = reply.revision;
+        not_free();
     }
 
-    void entered(const txn_reply& reply, const std::vector<judgement>& parts) {
+    // The first page of each queue, behind as many replies about the own entries.
+    void take(const txn_reply& reply, std::int64_t mine) {
+        for (std::size_t i = 0; i < scans_.size(); ++i) {
+            scans_[i].is_mine(mine);
+            scans_[i].take(reply.replies.at(scans_.size() + i));
+        }
+    }
+    [[nodiscard]] bool limit_differs() const {
+        return std::any_of(scans_.begin(), scans_.end(),
+                           [](const auto& one) { return one.result().limit_differs; });
+    }
+
+    void entered(const txn_reply& reply) {
         known_claim c;
         c.parts = what_.parts;
         c.bare = what_.bare;
         c.created = reply.revision;
         c.unmarked = reply.revision;
-        c.at_once =
-            std::all_of(parts.begin(), parts.end(), [](const auto& p) { return p.has_turn(); });
+        c.at_once = std::all_of(scans_.begin(), scans_.end(), [](const auto& one) {
+            return one.done() && one.result().has_turn();
+        });
         if (c.at_once) {
             c.tokens = tokens_of(known(), c, reply.revision);
             c.held = known().wall_ms();
             c.proven = sent_;
         }
         known().lease(what_.lease).claims[what_.id] = std::move(c);
-        finish({}, {ahead(reply, parts.front())});
+        finish({}, {ahead(reply)});
     }
 
     // How many are before the first part. Behind what was read, strays count too.
-    [[nodiscard]] std::optional<std::uint32_t> ahead(const txn_reply& reply,
-                                                     const judgement& first) const {
-        if (first.ahead) return first.ahead;
-        const auto all = reply.replies.at(questions_.size()).count;
+    [[nodiscard]] std::optional<std::uint32_t> ahead(const txn_reply& reply) const {
+        if (const auto told = scans_.front().result().ahead) return told;
+        const auto all = reply.replies.at(scans_.size()).count;
         return static_cast<std::uint32_t>(std::max<std::int64_t>(all - 1, 0));
     }
 
-    // An earlier attempt was carried out.
-    bool entered_before(const txn_reply& reply) {
+    // The create_revision of what an earlier attempt has left; 0 when a part of it was deleted.
+    [[nodiscard]] std::optional<std::int64_t> entered_before(const txn_reply& reply) const {
         std::size_t there = 0;
         std::int64_t created = 0;
-        for (std::size_t i = 0; i < questions_.size(); ++i) {
+        for (std::size_t i = 0; i < scans_.size(); ++i) {
             const auto& kvs = reply.replies.at(i).kvs;
             if (kvs.empty() || kvs.front().lease != lease_) continue;
             created = kvs.front().create_revision;
             ++there;
         }
-        if (there == 0) return false;
-        if (there < questions_.size()) {  // somebody deleted a part of it
-            finish(errc::lost, {});
-            return true;
-        }
+        if (there == 0) return std::nullopt;
+        return there == scans_.size() ? created : 0;
+    }
+    void again(const txn_reply& reply, std::int64_t created) {
+        if (created == 0) return finish(errc::lost, {});
         auto& c = known().lease(what_.lease).claims[what_.id];
         if (c.created != created) {
             c = {};
@@ -146,48 +154,47 @@ private:
             c.bare = what_.bare;
             c.created = created;
         }
-        std::vector<judgement> parts;
-        auto rest = std::span<const operation_reply>(reply.replies).subspan(questions_.size());
-        for (auto& q : questions_) {
-            q.mine = created;
-            const auto reads = reads_for(q).size();
-            parts.push_back(judge(q, rest.subspan(0, reads)));
-            rest = rest.subspan(reads);
-        }
-        const bool differs =
-            std::any_of(parts.begin(), parts.end(), [](const auto& p) { return p.limit_differs; });
-        if (differs) {
-            step_back();
-        } else {
-            finish({}, {ahead(reply, parts.front())});
-        }
-        return true;
+        take(reply, created);
+        if (limit_differs()) return step_back();
+        finish({}, {ahead(reply)});
     }
 
-    void not_free(const txn_reply& reply, const std::vector<judgement>& parts) {
-        const bool differs =
-            std::any_of(parts.begin(), parts.end(), [](const auto& p) { return p.limit_differs; });
-        if (differs) return refused(errc::limit_mismatch);
-        const bool deeper = std::any_of(parts.begin(), parts.end(), [](const auto& p) {
-            return p.what == judgement::what_t::read_deeper;
+    // Something is there. Whether it is in the way may take more pages; whoever comes after the
+    // first of them is found by the compare of the next attempt.
+    void not_free() {
+        if (limit_differs()) return refused(errc::limit_mismatch);
+        const bool taken = std::any_of(scans_.begin(), scans_.end(), [](const auto& one) {
+            return one.done() && !one.result().has_turn();
         });
-        const bool taken = std::any_of(parts.begin(), parts.end(), [](const auto& p) {
-            return !p.has_turn() && p.what != judgement::what_t::read_deeper;
-        });
-        if (!what_.only_if_free || taken || ++attempts_ == most_attempts) {
-            return refused(errc::conflict);
-        }
-        if (deeper) {
-            for (auto& q : questions_) q.depth = attempts_ > 2 ? 0 : q.depth * 16;
+        if (!what_.only_if_free || taken) return refused(errc::conflict);
+        txn_request ask;
+        const auto open = unfinished();
+        for (const auto* one : open) ask.success.emplace_back(one->next(open.size()));
+        if (!open.empty()) {
+            request_ = link().txn(ask, by_, then(&entering::paged));
+        } else if (++attempts_ == most_attempts) {
+            refused(errc::conflict);
         } else {
-            read_at_ = reply.revision;
+            send();
         }
-        send();
+    }
+    void paged(std::error_code error, txn_reply reply) {
+        if (error) return failed(error);
+        auto page = reply.replies.begin();
+        for (auto* one : unfinished()) one->take(*page++);
+        not_free();
+    }
+    [[nodiscard]] std::vector<queue_scan*> unfinished() {
+        std::vector<queue_scan*> out;
+        for (auto& one : scans_) {
+            if (!one.done()) out.push_back(&one);
+        }
+        return out;
     }
 
     // It stands behind permits of another number: away with it again.
     void step_back() {
-        known().lease(what_.lease).claims[what_.id].created = questions_.front().mine;
+        known().lease(what_.lease).claims[what_.id].created = scans_.front().question().mine;
         request_ = leave_claim(known_ptr(), what_.lease, what_.id, by_, then(&entering::left));
     }
     void left(std::error_code error, int) {
@@ -209,12 +216,11 @@ private:
         finish(error, {});
     }
 
-    static constexpr std::int64_t depth = 16;
     const claim what_;
     const std::int64_t lease_;
     boot_clock::time_point sent_;
-    std::vector<turn_question> questions_;
-    std::int64_t read_at_ = 0;
+    std::vector<queue_scan> scans_;
+    std::int64_t read_at_ = 0;  // the first page of what is in the way
     int attempts_ = 0;
 };
 

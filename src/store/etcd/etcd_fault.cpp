@@ -53,6 +53,29 @@ bool is_hopeless(std::string_view text, fault& out) {
     return true;
 }
 
+// What gRPC says of a connection that was not made, in other words; empty: as it says it.
+std::string_view plain_words(std::string_view text) {
+    struct sign {
+        std::string_view words;
+        std::string_view meaning;
+    };
+    static constexpr std::array<sign, 8> signs{
+        sign{"Connection refused", "connection refused; is etcd running there?"},
+        sign{"DNS resolution failed", "its name has no address"},
+        sign{"No route to host", "no way leads there (no route to host)"},
+        sign{"Network is unreachable", "no way leads there (network is unreachable)"},
+        sign{"before receiving SETTINGS frame", "it takes connections, but does not answer"},
+        sign{"Failed parsing HTTP/2", "it answers, but not as etcd does"},
+        sign{"Socket closed",
+             "it takes connections and closes them, not as etcd does; does only one of the two "
+             "speak TLS (etcd://, etcds://)?"},
+        sign{"connect timeout", "no connection within 2 s"},
+    };
+    const auto* const found =
+        std::find_if(signs.begin(), signs.end(), [&](const sign& s) { return has(text, s.words); });
+    return found == signs.end() ? std::string_view() : found->meaning;
+}
+
 void judge_unavailable(std::string_view text, fault& out) {
     out.leave = true;
     const bool is_over =
@@ -81,8 +104,10 @@ void judge_argument(std::string_view text, fault& out) {
     if (has(text, "revision of auth store is old") || has(text, "user name is empty")) {
         out.code = errc::denied;
         out.login = true;
+        if (has(text, "is empty")) out.sentence += "; it wants a user and password in the URL";
     } else if (has(text, "authentication failed")) {
         out.code = errc::denied;
+        out.sentence += "; it refuses the user or its password";
     } else if (has(text, "request is too large")) {
         out.code = errc::busy;
     }
@@ -95,7 +120,8 @@ fault judge(const wire_status& status, const std::string& name) {
     out.sentence = name + ": ";
     const std::string_view text = status.text;
     if (status.code == wire_code::unavailable && is_hopeless(text, out)) return out;
-    out.sentence += status.text.substr(0, text_shown);
+    const auto plain = was_not_sent(text) ? plain_words(text) : std::string_view();
+    out.sentence += plain.empty() ? text.substr(0, text_shown) : plain;
     switch (status.code) {
         case wire_code::unavailable: judge_unavailable(text, out); break;
         case wire_code::resource_exhausted: judge_exhausted(text, out); break;
@@ -104,7 +130,10 @@ fault judge(const wire_status& status, const std::string& name) {
             out.code = errc::denied;
             out.login = true;
             break;
-        case wire_code::permission_denied: out.code = errc::denied; break;
+        case wire_code::permission_denied:
+            out.code = errc::denied;
+            out.sentence += "; its user may not read and write the keys of this";
+            break;
         case wire_code::not_found: out.code = errc::lost; break;
         case wire_code::out_of_range:
             out.code = has(text, "compacted") ? errc::conflict : errc::invalid;

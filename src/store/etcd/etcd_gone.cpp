@@ -1,5 +1,6 @@
 // After the grant: watching the own entries, of which one may be deleted, go with its lease, or be
-// marked by an operator. Read again now and then, since a watch can lose an event.
+// marked by an operator. Read again now and then, since a watch can lose an event. Locks that are
+// given back within a moment are not watched: asking for it would cost as much as the lock.
 #include "store/etcd/etcd_calls.hpp"
 #include "store/etcd/etcd_conversation.hpp"
 
@@ -11,6 +12,7 @@ using namespace std::chrono_literals;
 constexpr boot_clock::duration patience = 5s;  // with one reading
 constexpr boot_clock::duration retry_after = 500ms;
 constexpr boot_clock::duration note_after = 1s;
+constexpr boot_clock::duration watch_after = 5ms;
 
 class watching_own : public conversation<watching_own, int> {
 public:
@@ -24,6 +26,17 @@ public:
         listening_ = known().listen(lease_, id_, [weak = weak_from_this()] {
             if (const auto self = weak.lock()) self->end(errc::lost);
         });
+        timer_ = known().on().after(watch_after, [weak = weak_from_this()] {
+            const auto self = weak.lock();
+            if (self && !self->over() && self->known().link() != nullptr) self->begin_watching();
+        });
+        noting_ = known().on().after(note_after, [weak = weak_from_this()] {
+            if (const auto self = weak.lock()) self->note_grant();
+        });
+    }
+
+private:
+    void begin_watching() {
         const auto* c = known().find(lease_, id_);
         if (c != nullptr && c->created != 0 && c->unmarked != 0) {
             watch_from(*c, c->unmarked + 1);
@@ -31,12 +44,8 @@ public:
         } else {
             look();
         }
-        noting_ = known().on().after(note_after, [weak = weak_from_this()] {
-            if (const auto self = weak.lock()) self->note_grant();
-        });
     }
 
-private:
     // Others see since when it is held, and its token; not worth a write for short locks.
     void note_grant() {
         const auto* c = known().find(lease_, id_);

@@ -20,8 +20,8 @@
 // and so is one of a later format. Our own elections write their value alone, too, which is what
 // `etcdctl elect` and Go show.
 //
-// Records lie under `trinco:records/`. No name of a lock contains ':', so no lock has them in its
-// queue. Pure.
+// Records lie under `trinco:records/`, and users' data as it is named (core/lock/data_key.hpp). No
+// name of a lock contains ':', so no lock has them in its queue. Pure.
 #pragma once
 
 #include <cstdint>

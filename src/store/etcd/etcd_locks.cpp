@@ -90,27 +90,13 @@ op etcd_locks::revoke(std::string_view lease, deadline by, completion<int> done)
 }
 
 op etcd_locks::owned(std::string_view lease, deadline by, completion<std::vector<claim_id>> done) {
-    const auto number = lease_number(lease);
-    if (!number) return refuse(errc::lost, std::move(done));
-    if (known_->link() == nullptr) return refuse(errc::unavailable, std::move(done));
-    return known_->link()->facts(
-        *number, true, by,
-        [known = known_, lease = *number, done = std::move(done)](
-            std::error_code error, const etcd::lease_facts& facts) mutable {
-            if (!error && facts.ttl < 0s) {
-                known->forget(etcd::lease_text(lease));
-                error = errc::lost;
-            }
-            if (error) return done(error, {});
-            std::vector<claim_id> out;
-            for (const auto& key : facts.keys) {
-                const auto place = etcd::place_of_key(key);
-                if (place && place->lease == lease) out.push_back(place->id);
-            }
-            std::sort(out.begin(), out.end());
-            out.erase(std::unique(out.begin(), out.end()), out.end());
-            done({}, std::move(out));
-        });
+    return etcd::claims_on(known_, lease, by,
+                           [known = known_, lease = std::string(lease), done = std::move(done)](
+                               std::error_code error, std::vector<claim_id> listed) mutable {
+                               for (auto& one : listed) one = known->slots.owner(lease, one);
+                               std::sort(listed.begin(), listed.end());
+                               done(error, std::move(listed));
+                           });
 }
 
 op etcd_locks::enter(const claim& what, deadline by, completion<place> done) {
@@ -118,35 +104,61 @@ op etcd_locks::enter(const claim& what, deadline by, completion<place> done) {
     if (!lease_number(what.lease)) return refuse(errc::lost, std::move(done));
     auto full = what;
     for (auto& p : full.parts) p.name = known_->settings().prefix + p.name;
-    return etcd::enter_claim(known_, full, by, std::move(done));
+    full.id = known_->slots.enter(what.lease, what.id);
+    if (const auto& told = known_->settings().numbered) told(what.lease, what.id, full.id);
+    return etcd::enter_claim(known_, full, by,
+                             [known = known_, lease = what.lease, id = what.id,
+                              done = std::move(done)](std::error_code error, place at) mutable {
+                                 using outcome = etcd::etcd_slots::outcome;
+                                 const bool unknown =
+                                     error == errc::lost ||
+                                     (error && kind_of(error) == error_kind::unknown);
+                                 known->slots.answered(lease, id,
+                                                       unknown ? outcome::unknown
+                                                       : error ? outcome::absent
+                                                               : outcome::there);
+                                 done(error, at);
+                             });
 }
 
 op etcd_locks::await(std::string_view lease, claim_id id, unique_function<void(place)> moved,
                      completion<grant> done) {
-    return etcd::wait_for_turn(known_, lease, id, std::move(moved), std::move(done));
+    const auto slot = known_->slots.find(lease, id);
+    if (!slot) return refuse(errc::lost, std::move(done));
+    return etcd::wait_for_turn(known_, lease, *slot, std::move(moved), std::move(done));
 }
 
 op etcd_locks::on_gone(std::string_view lease, claim_id id,
                        unique_function<void(std::error_code)> gone) {
-    return etcd::watch_own(known_, lease, id, std::move(gone));
+    const auto slot = known_->slots.find(lease, id);
+    if (!slot) {
+        return refuse<int>(
+            errc::lost, [gone = std::move(gone)](std::error_code why, int) mutable { gone(why); });
+    }
+    return etcd::watch_own(known_, lease, *slot, std::move(gone));
 }
 
 op etcd_locks::verify(std::string_view lease, claim_id id, deadline by, completion<grant> done) {
-    return etcd::look_at(known_, lease, id, by,
-                         [known = known_, lease = std::string(lease), id, done = std::move(done)](
-                             std::error_code error, const etcd::claim_view& v) mutable {
-                             auto* c = known->find(lease, id);
-                             if (!error && c == nullptr) error = errc::lost;
-                             if (!error && !v.granted()) error = errc::conflict;
-                             if (error) return done(error, {});
-                             done({}, {c->tokens});
-                         });
+    const auto slot = known_->slots.find(lease, id);
+    if (!slot) return refuse(errc::lost, std::move(done));
+    return etcd::look_at(
+        known_, lease, *slot, by,
+        [known = known_, lease = std::string(lease), id = *slot, done = std::move(done)](
+            std::error_code error, const etcd::claim_view& v) mutable {
+            auto* c = known->find(lease, id);
+            if (!error && c == nullptr) error = errc::lost;
+            if (!error && !v.granted()) error = errc::conflict;
+            if (error) return done(error, {});
+            done({}, {c->tokens});
+        });
 }
 
 op etcd_locks::turns(std::string_view lease, claim_id id, deadline by,
                      completion<std::vector<bool>> done) {
+    const auto slot = known_->slots.find(lease, id);
+    if (!slot) return refuse(errc::lost, std::move(done));
     return etcd::look_at(
-        known_, lease, id, by,
+        known_, lease, *slot, by,
         [done = std::move(done)](std::error_code error, const etcd::claim_view& v) mutable {
             std::vector<bool> out;
             for (const auto& p : v.parts) out.push_back(p.has_turn());
@@ -157,18 +169,33 @@ op etcd_locks::turns(std::string_view lease, claim_id id, deadline by,
 op etcd_locks::publish(std::string_view lease, claim_id id, std::string_view info, deadline by,
                        completion<int> done) {
     if (info.size() > max_text) return refuse(errc::invalid, std::move(done));
+    const auto slot = known_->slots.find(lease, id);
+    if (!slot) return refuse(errc::lost, std::move(done));
     return etcd::rewrite_claim(
-        known_, lease, id, [info = std::string(info)](etcd::owner_note& note) { note.info = info; },
-        by, std::move(done));
+        known_, lease, *slot,
+        [info = std::string(info)](etcd::owner_note& note) { note.info = info; }, by,
+        std::move(done));
 }
 
 op etcd_locks::leave(std::string_view lease, claim_id id, deadline by, completion<int> done) {
-    return etcd::leave_claim(known_, lease, id, by, std::move(done));
+    const auto slot = known_->slots.find(lease, id);
+    if (!slot) return refuse({}, std::move(done));
+    return etcd::leave_claim(known_, lease, *slot, by,
+                             [known = known_, lease = std::string(lease), id,
+                              done = std::move(done)](std::error_code error, int) mutable {
+                                 if (!error) known->slots.left(lease, id);
+                                 done(error, 0);
+                             });
 }
 
 op etcd_locks::write(std::string_view lease, std::optional<claim_id> guard,
                      std::span<const change> changes, std::chrono::seconds keep, deadline by,
                      completion<std::uint64_t> done) {
+    if (guard) {
+        const auto slot = known_->slots.find(lease, *guard);
+        if (!slot) return refuse(errc::lost, std::move(done));
+        guard = *slot;
+    }
     return etcd::write_records(known_, lease, guard, changes, keep, by, std::move(done));
 }
 
@@ -195,6 +222,11 @@ op etcd_locks::evict(const entry& seen, bool now, std::string_view who, std::str
 op etcd_locks::observe(std::string_view name, unique_function<void(std::optional<entry>)> seen) {
     return etcd::observe_name(known_, known_->settings().prefix + std::string(name),
                               std::move(seen));
+}
+
+std::string etcd_locks::trouble() const {
+    const auto* link = known_->link();
+    return link == nullptr ? std::string() : link->trouble();
 }
 
 op etcd_locks::stop(deadline by, completion<int> done) {

@@ -27,10 +27,13 @@
 //     turn in this queue, and so observe tells it.
 //   - Entries of others cannot be asked to stop (evict without `now`): not_supported. They are only
 //     deleted.
-//   - A permit's queue is read whole up to n entries: n is at most 500.
+//   - A permit's queue is read back by n + 1 entries: n is at most 500.
+//   - Values of others under a name are expected to be no longer than ours (4 KiB): who asks for a
+//     shared lock or a permit behind many larger ones gets busy or unknown_outcome.
 //
 // Cost: enter and leave one transaction each; a wait one look and a watch, and one look at the
-// hand-over. What a store remembers of its claims is in etcd_claims.hpp.
+// hand-over. A look reads as far as the nearest entry that is in the way, in pages that fit into a
+// message. What a store remembers of its claims is in etcd_claims.hpp.
 //
 // Errors: those of etcd_rpc.hpp, and those that lock_store.hpp names. list is `busy` when more than
 // 200,000 keys had to be walked for one page.
@@ -57,6 +60,8 @@ struct etcd_locks_settings {
     std::string prefix;            // before every key, records too; empty for the locks of others
     std::uint8_t token_epoch = 0;  // raised by the operator after a snapshot was restored
     std::function<std::chrono::milliseconds()> wall_clock = &wall_time;
+    // For tests: told of the number that a claim gets in its keys, which is not always its id.
+    std::function<void(std::string_view lease, claim_id id, claim_id number)> numbered = {};
 };
 
 namespace etcd {
@@ -108,6 +113,7 @@ public:
     [[nodiscard]] op observe(std::string_view name,
                              unique_function<void(std::optional<entry>)> seen) override;
     [[nodiscard]] op stop(deadline by, completion<int> done) override;
+    [[nodiscard]] std::string trouble() const override;
 
 private:
     template <class T>

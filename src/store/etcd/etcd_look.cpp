@@ -67,22 +67,29 @@ class looking : public conversation<looking, claim_view> {
 public:
     looking(std::string_view lease, claim_id id) : lease_(lease), id_(id) {}
 
-    void start() { request_ = parts_of(known_ptr(), lease_, id_, by_, then(&looking::read)); }
+    void start() { request_ = parts_of(known_ptr(), lease_, id_, by_, then(&looking::begin_with)); }
 
 private:
-    void read(std::error_code error, std::vector<part> parts) {
-        const auto number = lease_number(lease_);
-        if (error || !number) return finish(error ? error : errc::lost, {});
+    void begin_with(std::error_code error, std::vector<part> parts) {
+        number_ = lease_number(lease_);
+        if (error || !number_) return finish(error ? error : errc::lost, {});
         const auto* c = known().find(lease_, id_);
-        const auto created = c == nullptr ? 0 : c->created;
-        txn_request what;
-        questions_.clear();
+        created_ = c == nullptr ? 0 : c->created;
         for (const auto& p : parts) {
-            questions_.push_back({p.name, {p.kind, p.n}, created, depth_});
-            what.success.emplace_back(range_request{{entry_key(p.name, *number, id_), {}}});
-            for (auto& one : reads_for(questions_.back())) what.success.emplace_back(one);
+            scans_.emplace_back(turn_question{p.name, {p.kind, p.n}, created_});
         }
         parts_ = std::move(parts);
+        read();
+    }
+
+    void read() {
+        txn_request what;
+        for (const auto& one : scans_) {
+            what.success.emplace_back(
+                range_request{{entry_key(one.question().name, *number_, id_), {}}});
+        }
+        const auto open = unfinished();
+        for (auto* one : open) what.success.emplace_back(one->next(open.size()));
         request_ = link().txn(what, by_, then(&looking::seen));
     }
 
@@ -90,33 +97,38 @@ private:
         if (error) return finish(error, {});
         claim_view out;
         out.revision = reply.revision;
-        std::span<const operation_reply> rest(reply.replies);
-        for (auto& q : questions_) {
-            const auto reads = reads_for(q).size();
-            if (!own_entry(rest[0], q, out)) {
-                known().forget(lease_, id_);
-                return finish(errc::lost, {});
-            }
-            out.parts.push_back(judge(q, rest.subspan(1, reads)));
-            rest = rest.subspan(1 + reads);
+        if (since_ == 0) since_ = reply.revision;
+        out.since = since_;
+        for (std::size_t i = 0; i < scans_.size(); ++i) {
+            if (own_entry(reply.replies.at(i), scans_[i], out)) continue;
+            // By now its number may be that of another claim, of which nothing is to be forgotten.
+            const auto* c = known().find(lease_, id_);
+            if (c != nullptr && c->created == created_) known().forget(lease_, id_);
+            return finish(errc::lost, {});
         }
-        const bool deeper = std::any_of(out.parts.begin(), out.parts.end(), [](const auto& p) {
-            return p.what == judgement::what_t::read_deeper;
-        });
-        if (deeper) {
-            depth_ = depth_ >= deepest ? 0 : depth_ * 8;
-            return read({}, parts_);
-        }
+        auto page = reply.replies.begin() + static_cast<std::ptrdiff_t>(scans_.size());
+        for (auto* one : unfinished()) one->take(*page++);
+        if (!unfinished().empty()) return read();
+        for (const auto& one : scans_) out.parts.push_back(one.result());
         remember(out);
         finish({}, std::move(out));
     }
 
+    [[nodiscard]] std::vector<queue_scan*> unfinished() {
+        std::vector<queue_scan*> out;
+        for (auto& one : scans_) {
+            if (!one.done()) out.push_back(&one);
+        }
+        return out;
+    }
+
     // Whether the claim's entry is there and is the one that it made.
-    bool own_entry(const operation_reply& own, turn_question& q, claim_view& out) {
-        const bool there = !own.kvs.empty() && own.kvs.front().lease == *lease_number(lease_) &&
-                           (q.mine == 0 || own.kvs.front().create_revision == q.mine);
-        if (!there) return TRINCO_MUTANT("etcd_waiter_unconfirmed") && q.mine != 0;
-        q.mine = own.kvs.front().create_revision;
+    bool own_entry(const operation_reply& own, queue_scan& at, claim_view& out) {
+        const auto mine = at.question().mine;
+        const bool there = !own.kvs.empty() && own.kvs.front().lease == *number_ &&
+                           (mine == 0 || own.kvs.front().create_revision == mine);
+        if (!there) return TRINCO_MUTANT("etcd_waiter_unconfirmed") && mine != 0;
+        at.is_mine(own.kvs.front().create_revision);
         const auto note = note_of(own.kvs.front().value);
         if (note && note->evicted) out.evicted = note->evicted;
         out.own.push_back(own.kvs.front());
@@ -125,20 +137,23 @@ private:
 
     void remember(const claim_view& v) {
         auto& c = known().lease(lease_).claims[id_];
+        const auto mine = scans_.front().question().mine;
+        if (c.created != 0 && c.created != mine) return;  // another claim has its number
         c.parts = parts_;
-        c.created = questions_.front().mine;
+        c.created = mine;
         if (!v.evicted) c.unmarked = v.revision;
         if (!v.granted() || !c.tokens.empty()) return;
         c.tokens = tokens_of(known(), c, v.revision);
         c.held = known().wall_ms();
     }
 
-    static constexpr std::int64_t deepest = 4'096;
     const std::string lease_;
     const claim_id id_;
-    std::int64_t depth_ = 16;
+    std::optional<std::int64_t> number_;
     std::vector<part> parts_;
-    std::vector<turn_question> questions_;
+    std::vector<queue_scan> scans_;
+    std::int64_t created_ = 0;  // as it was known when this began
+    std::int64_t since_ = 0;
 };
 
 }  // namespace

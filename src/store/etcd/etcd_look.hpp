@@ -1,5 +1,6 @@
 // One linearizable look at a claim: its own entries, and what is before them in their queues, read
-// in one transaction. Deeper reads follow where one did not reach far enough.
+// in one transaction. Further pages follow where one did not reach far enough, each together with
+// the own entries.
 #pragma once
 
 #include <memory>
@@ -12,7 +13,8 @@
 namespace trinco::detail::etcd {
 
 struct claim_view {
-    std::int64_t revision = 0;  // of the store, when it was read
+    std::int64_t since = 0;     // of the store, when the first page was read: watches go on there
+    std::int64_t revision = 0;  // and the last one, at which all own entries were there
     std::vector<judgement> parts;
     std::vector<key_value> own;
     std::optional<eviction> evicted;  // an operator asked it to stop

@@ -54,7 +54,8 @@ struct range_request {
     by_t by = by_t::key;
     bool keys_only = false;
     bool count_only = false;
-    std::int64_t max_create_revision = 0;  // 0: any
+    std::int64_t min_create_revision = 0;  // 0: any
+    std::int64_t max_create_revision = 0;  // as here
 };
 
 struct put_request {

@@ -1,5 +1,6 @@
-// Observing the holder of a name: the head of its queue is read, then its key is watched; while
-// nobody is there, whatever is put under the name is. Read again now and then besides.
+// Observing the holder of a name: the head of its queue is read, page by page where keys that are
+// no entries stand before it, then its key is watched; while nobody is there, whatever is put under
+// the name is. Read again now and then besides.
 #include "store/etcd/etcd_calls.hpp"
 #include "store/etcd/etcd_conversation.hpp"
 
@@ -11,6 +12,8 @@ using namespace std::chrono_literals;
 constexpr boot_clock::duration look_every = 5s;
 constexpr boot_clock::duration patience = 5s;  // with one reading
 constexpr boot_clock::duration retry_after = 300ms;
+constexpr std::int64_t first_page = 16;
+constexpr std::int64_t later_page = 4'000;  // keys alone
 
 class observing : public conversation<observing, int> {
 public:
@@ -39,31 +42,68 @@ private:
         timer_ = op();
         reads_ = true;
         again_ = false;
-        range_request head;
-        head.keys = queue_of(name_);
-        head.order = range_request::order_t::ascend;
-        head.by = range_request::by_t::create_revision;
-        head.limit = depth_;
-        txn_request ask;
-        ask.success.emplace_back(head);
-        request_ = link().txn(ask, known().on().now() + patience, then(&observing::was_read));
+        revision_ = 0;
+        behind_ = 0;
+        read_page(first_page, false);
+    }
+    // The entry at the head may stand behind many keys that are none, whose values do not matter.
+    void read_page(std::int64_t keys, bool keys_only) {
+        range_request page;
+        page.keys = queue_of(name_);
+        page.order = range_request::order_t::ascend;
+        page.by = range_request::by_t::create_revision;
+        page.min_create_revision = behind_;
+        page.limit = keys;
+        page.keys_only = keys_only;
+        ask(page, keys_only ? &observing::was_walked : &observing::was_read);
+    }
+    void ask(const range_request& what, void (observing::*step)(std::error_code, txn_reply)) {
+        txn_request one;
+        one.success.emplace_back(what);
+        request_ = link().txn(one, known().on().now() + patience, then(step));
     }
 
+    // The first of the page that is an entry of the name.
+    [[nodiscard]] key_value head_of(const operation_reply& page) const {
+        for (const auto& kv : page.kvs) {
+            const auto place = entry_of(kv);
+            if (place && place->name == name_) return kv;
+        }
+        return {};
+    }
+    void was_walked(std::error_code error, txn_reply reply) {
+        if (error) return failed();
+        const auto& page = reply.replies.at(0);
+        if (const auto head = head_of(page); !head.key.empty()) {
+            return ask(range_request{{head.key, {}}}, &observing::was_read);
+        }
+        if (page.more) return go_on(page);
+        found({}, reply.revision);
+    }
+    // Keys of one revision may lie on two pages.
+    void go_on(const operation_reply& page) {
+        const bool stuck = behind_ == page.kvs.back().create_revision;
+        behind_ = page.kvs.back().create_revision;
+        page_ = stuck ? page_ * 2 : later_page;
+        read_page(page_, true);
+    }
     void was_read(std::error_code error, txn_reply reply) {
         if (error) return failed();
-        const auto& all = reply.replies.at(0);
-        head_ = {};
-        for (const auto& kv : all.kvs) {
-            const auto place = entry_of(kv);
-            if (!place || place->name != name_) continue;
-            head_ = kv;
-            break;
+        const auto& page = reply.replies.at(0);
+        auto head = head_of(page);
+        if (head.key.empty() && page.more) {
+            revision_ = reply.revision;
+            return go_on(page);
         }
-        if (head_.key.empty() && all.more) {
-            depth_ = depth_ >= 1'024 ? 0 : depth_ * 8;
-            return read();
-        }
-        revision_ = reply.revision;
+        // One that was walked to may be gone by now, and another one is the head.
+        if (head.key.empty() && behind_ != 0) return read();
+        found(std::move(head), reply.revision);
+    }
+
+    void found(key_value head, std::int64_t revision) {
+        head_ = std::move(head);
+        // Watched from the first page on.
+        if (revision_ == 0) revision_ = revision;
         const bool news = !told_ || head_.create_revision != told_->create_revision ||
                           head_.mod_revision != told_->mod_revision;
         if (!news || head_.key.empty()) return tell(news, {});
@@ -116,8 +156,9 @@ private:
 
     const std::string name_;
     unique_function<void(std::optional<entry>)> seen_;
-    std::int64_t depth_ = 16;
     std::int64_t revision_ = 0;
+    std::int64_t behind_ = 0;  // as far as it was walked
+    std::int64_t page_ = later_page;
     key_value head_;
     std::optional<key_value> told_;
     key_range watched_;

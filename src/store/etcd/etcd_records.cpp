@@ -1,10 +1,12 @@
-// Records: keys under trinco:records/, changed in one transaction that compares revisions and, with
-// a guard, that the claim's entries are still those which were granted.
+// Records, under trinco:records/, and the data of users, under their own names: changed in one
+// transaction that compares revisions and, with a guard, that the claim's entries are still those
+// which were granted.
 //
 // `keep` is a lease. Records that are written within a sixteenth of it share one, which lasts as
 // much longer, so that a day of a thousand records costs etcd a few leases.
 #include <algorithm>
 
+#include "core/lock/data_key.hpp"
 #include "store/etcd/etcd_calls.hpp"
 #include "store/etcd/etcd_conversation.hpp"
 
@@ -20,8 +22,10 @@ constexpr std::int64_t scan_rows = 16;  // of the largest records still one mess
 constexpr std::chrono::seconds max_keep{86'400LL * 366};
 constexpr int shares = 16;
 
-std::string record_key(const claims& known, std::string_view key) {
-    return known.settings().prefix + std::string(records_prefix) + std::string(key);
+std::string stored_key(const claims& known, std::string_view key) {
+    const auto& prefix = known.settings().prefix;
+    if (is_data_key(key)) return prefix + std::string(key);
+    return prefix + std::string(records_prefix) + std::string(key);
 }
 
 bool is_sound(std::span<const change> changes, std::chrono::seconds keep) {
@@ -78,7 +82,7 @@ private:
         if (guard_ && !compare_claim(ask)) return finish(errc::lost, 0);
         own_ = ask.failure.size();
         for (const auto& one : changes_) {
-            const auto key = record_key(known(), one.key);
+            const auto key = stored_key(known(), one.key);
             if (one.if_revision != any_revision) {
                 comparison same{{key, {}}};
                 same.target = comparison::target_t::mod_revision;
@@ -165,7 +169,7 @@ public:
 
     void start() {
         if (rows_ == 0) return refuse({});
-        base_ = record_key(known(), {});
+        base_ = known().settings().prefix + std::string(records_prefix);
         read();
     }
 
@@ -216,7 +220,7 @@ op write_records(const claims_ptr& known, std::string_view lease, std::optional<
 
 op read_record(const claims_ptr& known, std::string_view key, deadline by,
                completion<std::optional<record>> done) {
-    return reading::begin(known, by, std::move(done), record_key(*known, key));
+    return reading::begin(known, by, std::move(done), stored_key(*known, key));
 }
 
 op scan_records(const claims_ptr& known, std::string_view prefix, std::string_view from,

@@ -41,7 +41,8 @@ op etcd_requests::start(request what, deadline by, completion<std::string> done)
     auto cancel = op([this, id, life = std::weak_ptr(life_)] {
         if (life.expired()) return;
         waiting_.erase(id);
-        all_.erase(id);
+        const auto node = all_.extract(id);
+        if (!node.empty()) over(*node.mapped());
     });
     const bool fits = all_.size() < most;
     auto& r = all_[id];
@@ -66,7 +67,12 @@ void etcd_requests::pump(std::uint64_t id) {
     const auto at = all_.find(id);
     if (at == all_.end()) return;
     auto& r = *at->second;
-    if (way_.is_up() && login_.is_ready()) return send(id, r);
+    if (loop_.now() >= r.by) return;  // its time is over: it is told so, and certainly not sent
+    if (way_.is_up() && login_.is_ready()) {
+        if (under_way_ < at_once) return send(id, r);
+        waiting_.insert(id);
+        return;
+    }
     if (login_.is_refused()) {
         // In a turn of its own: this may be the call that began it.
         r.timer = loop_.after(0s, [this, id] { finish(id, make_error_code(errc::denied)); });
@@ -81,6 +87,7 @@ void etcd_requests::send(std::uint64_t id, one& r) {
     r.endpoint = way_.current();
     r.token = login_.token();
     r.sent = true;
+    ++under_way_;
     r.sent_at = loop_.now();
     r.call =
         way_.by().call({r.endpoint, lane::requests}, r.what.method, r.what.bytes, {r.token, true},
@@ -95,9 +102,12 @@ void etcd_requests::answered(std::uint64_t id, const wire_status& status, std::s
     const auto at = all_.find(id);
     if (at == all_.end()) return;
     auto& r = *at->second;
-    r.sent = false;
     r.timer.cancel();
-    if (status.good()) return finish(id, {}, std::move(reply));
+    over(r);
+    if (status.good()) {
+        if (troubled_ == r.what.method) trouble_.clear();
+        return finish(id, {}, std::move(reply));
+    }
     const auto what = judge(status, way_.by().name(r.endpoint));
     if (what.login && login_.has_user() && !std::exchange(r.logged_in, true)) {
         login_.expired(r.token);
@@ -108,7 +118,13 @@ void etcd_requests::answered(std::uint64_t id, const wire_status& status, std::s
     if (code == errc::unavailable || (code == errc::unknown_outcome && !r.what.changes)) {
         return repeat(id, r);
     }
+    if (code != errc::lost) have_trouble(r, what.sentence);
     finish(id, make_error_code(code));
+}
+
+void etcd_requests::have_trouble(const one& r, std::string sentence) {
+    trouble_ = std::move(sentence);
+    troubled_ = r.what.method;
 }
 
 void etcd_requests::repeat(std::uint64_t id, one& r) {
@@ -125,13 +141,14 @@ void etcd_requests::half_over(std::uint64_t id) {
     if (!r.sent || !way_.has_others() || heard_ > r.sent_at) return;
     way_.failed(r.endpoint, way_.by().name(r.endpoint) + ": does not answer");
     if (r.what.changes) return;
-    r.sent = false;
     r.call.cancel();
+    over(r);
     pump(id);
 }
 
 void etcd_requests::too_late(std::uint64_t id) {
     const auto& r = *all_.at(id);
+    if (r.sent) have_trouble(r, way_.by().name(r.endpoint) + ": did not answer in time");
     finish(id,
            make_error_code(r.sent && r.what.changes ? errc::unknown_outcome : errc::unavailable));
 }
@@ -143,12 +160,22 @@ void etcd_requests::way_is_hopeless(errc why) {
 void etcd_requests::drop_all() {
     waiting_.clear();
     all_.clear();
+    under_way_ = 0;
+}
+
+// It is under way no more: the oldest of those that wait comes next.
+void etcd_requests::over(one& r) {
+    if (!std::exchange(r.sent, false)) return;
+    --under_way_;
+    if (waiting_.empty() || !way_.is_up() || !login_.is_ready()) return;
+    pump(waiting_.extract(waiting_.begin()).value());
 }
 
 void etcd_requests::finish(std::uint64_t id, std::error_code error, std::string reply) {
     waiting_.erase(id);
     const auto node = all_.extract(id);
     if (node.empty()) return;
+    over(*node.mapped());
     node.mapped()->done(error, std::move(reply));
 }
 

@@ -1,5 +1,8 @@
 // Requests that are answered once: sent when there is a way and a token, repeated when that is
 // safe, answered by their deadline. See etcd_rpc.hpp for the rules.
+//
+// So many are sent at once that the server is never idle, and no more: the others wait here, where
+// they cost little memory and are certainly not carried out when their time is over.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +10,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <unordered_map>
 
@@ -19,6 +23,7 @@ namespace trinco::detail::etcd {
 class etcd_requests final : public way_user {
 public:
     static constexpr std::size_t most = 20'000;
+    static constexpr std::size_t at_once = 256;
 
     etcd_requests(loop& on, etcd_way& way, etcd_login& login);
     ~etcd_requests() override;
@@ -35,25 +40,32 @@ public:
     void way_is_up() override { pump_all(); }
     void way_is_hopeless(errc why) override;
     void drop_all();
+    // What the server last refused, or did not answer; empty since it did such a thing again.
+    [[nodiscard]] const std::string& trouble() const noexcept { return trouble_; }
 
 private:
     struct one;
     void pump_all();
     void pump(std::uint64_t id);
+    void over(one& r);
     void send(std::uint64_t id, one& r);
     void answered(std::uint64_t id, const wire_status& status, std::string reply);
     void repeat(std::uint64_t id, one& r);
     void half_over(std::uint64_t id);
     void too_late(std::uint64_t id);
+    void have_trouble(const one& r, std::string sentence);
     void finish(std::uint64_t id, std::error_code error, std::string reply = {});
 
     loop& loop_;
     etcd_way& way_;
     etcd_login& login_;
     std::unordered_map<std::uint64_t, std::unique_ptr<one>> all_;
-    std::set<std::uint64_t> waiting_;  // for a way or a token; the oldest first
+    std::set<std::uint64_t> waiting_;  // for a way, a token or others; the oldest first
+    std::size_t under_way_ = 0;
     std::uint64_t next_ = 0;
     deadline heard_{};  // the last answer of whatever kind
+    std::string trouble_;
+    std::string_view troubled_;  // the method
     std::shared_ptr<int> life_ = std::make_shared<int>(0);
 };
 

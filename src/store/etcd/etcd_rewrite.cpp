@@ -125,19 +125,22 @@ op rewrite_claim(const claims_ptr& known, std::string_view lease, claim_id id,
     return rewriting::begin(known, by, std::move(done), lease, id, std::move(change));
 }
 
-// The create_revision, then the key: together they are one entry and no other.
+// LEASE/CREATED KEY: create_revision and key together are one entry and no other; the lease in
+// front says whose it is, as in all stores.
 std::string entry_handle(const key_value& kv) {
-    return std::to_string(kv.create_revision) + ' ' + kv.key;
+    return lease_text(kv.lease) + '/' + std::to_string(kv.create_revision) + ' ' + kv.key;
 }
 
 op evict_entry(const claims_ptr& known, const entry& seen, bool now, const eviction& asked,
                deadline by, completion<int> done) {
+    const auto slash = seen.handle.find('/');
     const auto blank = seen.handle.find(' ');
     std::int64_t created = 0;
     const auto* const text = seen.handle.data();
-    const bool sound = blank != std::string::npos && asked.is_sound() &&
-                       std::from_chars(text, text + blank, created).ptr == text + blank &&
-                       created > 0 && place_of_key(std::string_view(seen.handle).substr(blank + 1));
+    const bool sound =
+        blank != std::string::npos && slash < blank && asked.is_sound() &&
+        std::from_chars(text + slash + 1, text + blank, created).ptr == text + blank &&
+        created > 0 && place_of_key(std::string_view(seen.handle).substr(blank + 1));
     if (!sound) {
         return known->on().at(known->on().now(),
                               [done = std::move(done)]() mutable { done(errc::invalid, 0); });

@@ -9,113 +9,74 @@ namespace {
 
 using what_t = judgement::what_t;
 
+constexpr std::int64_t reply_most = 3 * 1'024 * 1'024;            // of the 4 MiB of a message
+constexpr std::int64_t longest_key = 400;                         // as it lies in a reply
+constexpr std::int64_t longest_pair = longest_key + 4'096 + 300;  // with information and eviction
 constexpr std::int64_t strays = 8;  // keys under NAME/ that are no entries, as far as expected
-
-struct queued {
-    std::string key;
-    std::int64_t created = 0;
-    seat asks;
-};
-
-// The earlier entries among the keys, oldest first.
-std::vector<queued> entries_among(const turn_question& q, const std::vector<key_value>& kvs) {
-    std::vector<queued> out;
-    for (const auto& kv : kvs) {
-        if (q.mine != 0 && kv.create_revision >= q.mine) continue;
-        const auto place = entry_of(kv);
-        if (!place || place->name != q.name) continue;
-        out.push_back({kv.key, kv.create_revision, seat_of(kv.value)});
-    }
-    std::sort(out.begin(), out.end(),
-              [](const queued& a, const queued& b) { return a.created < b.created; });
-    return out;
-}
-
-judgement wait_for(what_t what, const queued& blocker) {
-    return {what, blocker.key, {}, false};
-}
-
-judgement judge_exclusive(const std::vector<queued>& before, bool all) {
-    if (!before.empty()) return wait_for(what_t::wait_erased, before.back());
-    return {all ? what_t::turn : what_t::read_deeper, {}, {}, false};
-}
-
-// The latest earlier entry that is in its way whatever else is granted.
-const queued* latest_conflict(const turn_question& q, const std::vector<queued>& before) {
-    const auto found = std::find_if(before.rbegin(), before.rend(),
-                                    [&](const queued& one) { return conflicts(one.asks, q.asks); });
-    return found == before.rend() ? nullptr : &*found;
-}
-
-judgement judge_shared(const turn_question& q, const std::vector<queued>& before, bool all) {
-    if (const auto* c = latest_conflict(q, before)) return wait_for(what_t::wait_erased, *c);
-    return {all ? what_t::turn : what_t::read_deeper, {}, {}, false};
-}
-
-judgement judge_permit(const turn_question& q, const std::vector<queued>& oldest, bool all,
-                       const std::vector<queued>& newest) {
-    judgement out;
-    turn_rule rule;
-    for (const auto& one : oldest) {
-        out.limit_differs = out.limit_differs || limits_differ(one.asks, q.asks);
-        rule.pass(one.asks);
-    }
-    if (rule.has_turn(q.asks)) {
-        if (!all) out.what = what_t::read_deeper;
-        return out;
-    }
-    const auto& latest = newest.empty() ? oldest : newest;
-    // Behind many keys that are no entries the last one is not known yet.
-    if (latest.empty() || (!all && newest.empty())) {
-        out.what = what_t::read_deeper;
-        return out;
-    }
-    const bool saw_all = all || newest.back().created <= oldest.back().created;
-    if (const auto* c = latest_conflict(q, latest)) {
-        out.what = what_t::wait_erased;
-        out.blocker = c->key;
-    } else if (saw_all && oldest.size() == q.asks.n) {
-        out.what = what_t::wait_any;
-    } else {
-        out.what = what_t::wait_moved;
-        out.blocker = latest.back().key;
-    }
-    return out;
-}
+constexpr std::int64_t first_page = 16;
+constexpr std::int64_t later_page = 4'000;
+constexpr std::int64_t least_page = 4;
 
 }  // namespace
 
-std::vector<range_request> reads_for(const turn_question& q) {
-    range_request latest;
-    latest.keys = queue_of(q.name);
-    latest.limit = q.depth;
-    latest.order = range_request::order_t::descend;
-    latest.by = range_request::by_t::create_revision;
-    latest.max_create_revision = q.mine == 0 ? 0 : q.mine - 1;
+range_request queue_scan::next(std::size_t parts) const {
+    range_request page;
+    page.keys = queue_of(q_.name);
+    page.order = range_request::order_t::descend;
+    page.by = range_request::by_t::create_revision;
     // What kind an earlier entry is of does not matter to an exclusive one.
-    latest.keys_only = q.asks.kind == claim_kind::exclusive;
-    if (q.asks.kind != claim_kind::permit) return {latest};
-    auto first = latest;
-    first.order = range_request::order_t::ascend;
-    if (q.depth != 0) first.limit = std::max<std::int64_t>(q.depth, q.asks.n + strays);
-    latest.limit = strays;
-    return {first, latest};
+    page.keys_only = q_.asks.kind == claim_kind::exclusive;
+    const auto permits = static_cast<std::int64_t>(q_.asks.n) + strays;
+    const auto wanted = began_ ? later_page : std::max(first_page, permits);
+    const auto room = reply_most / (page.keys_only ? longest_key : longest_pair) /
+                      static_cast<std::int64_t>(parts);
+    page.limit = std::max(std::min(wanted, room), least_page) * widen_;
+    // Keys of one revision may lie on two pages.
+    page.max_create_revision = last_;
+    if (q_.mine != 0 && (last_ == 0 || last_ >= q_.mine)) page.max_create_revision = q_.mine - 1;
+    return page;
 }
 
-judgement judge(const turn_question& q, std::span<const operation_reply> replies) {
-    const auto& first = replies.front();
-    const bool all = !first.more;
-    const auto before = entries_among(q, first.kvs);
-    judgement out;
-    switch (q.asks.kind) {
-        case claim_kind::exclusive: out = judge_exclusive(before, all); break;
-        case claim_kind::shared: out = judge_shared(q, before, all); break;
-        case claim_kind::permit:
-            out = judge_permit(q, before, all, entries_among(q, replies[1].kvs));
-            break;
+void queue_scan::take(const operation_reply& page) {
+    began_ = true;
+    bool fresh = false;
+    for (const auto& kv : page.kvs) {
+        if (kv.create_revision != std::exchange(last_, kv.create_revision)) edge_.clear();
+        if (!edge_.insert(kv.key).second) continue;
+        fresh = true;
+        pass(kv);
     }
-    if (all) out.ahead = static_cast<std::uint32_t>(before.size());
-    return out;
+    if (!page.more) {
+        reached_head();
+    } else if (!fresh) {
+        widen_ *= 2;
+    }
+}
+
+void queue_scan::pass(const key_value& kv) {
+    if (q_.mine != 0 && kv.create_revision >= q_.mine) return;
+    const auto place = entry_of(kv);
+    if (!place || place->name != q_.name) return;
+    ++entries_;
+    const auto seat = seat_of(kv.value);
+    out_.limit_differs = out_.limit_differs || limits_differ(seat, q_.asks);
+    if (done_) return;
+    if (conflicts(seat, q_.asks)) return decide(what_t::wait_erased, kv.key);
+    if (seat.kind != claim_kind::permit) return;
+    if (newest_.empty()) newest_ = kv.key;
+    if (++permits_ > q_.asks.n) decide(what_t::wait_moved, newest_);
+}
+
+void queue_scan::decide(what_t what, std::string blocker) {
+    out_.what = what;
+    out_.blocker = std::move(blocker);
+    done_ = true;
+}
+
+void queue_scan::reached_head() {
+    out_.ahead = entries_;
+    const bool full = q_.asks.kind == claim_kind::permit && permits_ >= q_.asks.n;
+    if (!done_) decide(full ? what_t::wait_any : what_t::turn, {});
 }
 
 }  // namespace trinco::detail::etcd

@@ -79,7 +79,7 @@ private:
         tell_place(v.parts.front());
         if (over()) return;  // dropped in that call
         for (std::size_t i = 0; i < v.parts.size(); ++i) {
-            if (!v.parts[i].has_turn()) return wait(v.parts[i], i, v.revision);
+            if (!v.parts[i].has_turn()) return wait(v.parts[i], i, v.since);
         }
     }
 

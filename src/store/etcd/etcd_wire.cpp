@@ -81,6 +81,7 @@ void write(const range_request& from, wire::RequestOp& to) {
     out.set_sort_target(target_of(from.by));
     out.set_keys_only(from.keys_only);
     out.set_count_only(from.count_only);
+    out.set_min_create_revision(from.min_create_revision);
     out.set_max_create_revision(from.max_create_revision);
 }
 

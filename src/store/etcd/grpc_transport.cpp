@@ -11,6 +11,7 @@
 
 #include "store/etcd/grpc_call.hpp"
 #include "store/etcd/grpc_credentials.hpp"
+#include "store/etcd/grpc_logs.hpp"
 
 namespace trinco::detail::etcd {
 namespace {
@@ -31,6 +32,9 @@ grpc::ChannelArguments arguments_of(const std::optional<tls_settings>& tls) {
     of.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 2'000);  // in truth how long an attempt may take
     of.SetInt(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, message_most);
     of.SetInt(GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, message_most);
+    // A probe of the bandwidth with each answer would cost as much as a small one does.
+    of.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+    of.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 1'024 * 1'024);
     // Otherwise the channels to a member would share one connection.
     of.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     // What may be repeated is decided above.
@@ -243,6 +247,7 @@ op grpc_transport::stop(deadline by, completion<int> done) {
 
 std::unique_ptr<transport> make_grpc_transport(loop& on, std::vector<stream_address> members,
                                                std::optional<tls_settings> tls) {
+    quiet_grpc();
     return std::make_unique<grpc_transport>(on, std::move(members), std::move(tls));
 }
 

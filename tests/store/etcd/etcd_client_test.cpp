@@ -13,6 +13,7 @@
 
 #include "scripted_transport.hpp"
 #include "sim/world.hpp"
+#include "store/etcd/etcd_requests.hpp"
 #include "store/etcd/etcd_wire.hpp"
 #include "trinco/error.hpp"
 
@@ -369,6 +370,23 @@ private:
     scripted_transport& by_;
     op timer_;
 };
+
+TEST_F(EtcdClient, so_many_requests_are_sent_at_once_and_the_others_follow) {
+    make(1);
+    std::vector<std::shared_ptr<outcome<txn_reply>>> all;
+    for (std::size_t i = 0; i < etcd_requests::at_once + 3; ++i) all.push_back(put());
+    come_up();
+    auto sent = by_->waiting(method::txn);
+    ASSERT_EQ(sent.size(), etcd_requests::at_once);
+    by_->answer(sent[0], {}, a_txn);
+    all[1]->interest.cancel();
+    run();
+    EXPECT_TRUE(all[0]->error);
+    EXPECT_EQ(by_->waiting(method::txn).size(), etcd_requests::at_once) << "two made room for two";
+    run(5s);
+    EXPECT_EQ(all[2]->error, errc::unknown_outcome) << "it was sent";
+    EXPECT_EQ(all.back()->error, errc::unavailable) << "it was never sent";
+}
 
 TEST_F(EtcdClient, everything_is_answered_once_by_its_deadline) {
     for (int seed = 0; seed < 300; ++seed) {

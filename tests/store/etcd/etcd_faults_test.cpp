@@ -214,6 +214,26 @@ TEST_F(EtcdFaults, AProofOfEnteringIsNotUsedLate) {
     EXPECT_TRUE(waits->lost());
 }
 
+TEST_F(EtcdFaults, WhatADeposedLeaderDoesNotListIsNotTakenForGone) {
+    on_ = open(*a_);
+    ASSERT_FALSE(enter(*a_, make(on_, 1, {"n"})));
+    etcd_.depose_leader(1h);
+    ASSERT_FALSE(enter(*a_, make(on_, 2, {"n"})));
+    ASSERT_FALSE(enter(*a_, make(on_, 3, {"m", "o"})));
+    EXPECT_EQ(owned(*a_, on_), (std::vector<claim_id>{{1}, {2}, {3}}));
+    erase(key_of("n", on_, 2));
+    EXPECT_EQ(owned(*a_, on_), (std::vector<claim_id>{{1}, {3}})) << "this one is gone";
+    // It does not know this lease at all.
+    const auto later = open(*b_);
+    ASSERT_FALSE(enter(*b_, make(later, 1, {"p"})));
+    EXPECT_EQ(owned(*b_, later), (std::vector<claim_id>{{1}}));
+    // One whose answer never came is a debt, whoever lists it or not.
+    for (auto* m : etcd_.members()) net_.cut(*m, node_);
+    EXPECT_EQ(enter(*b_, make(later, 2, {"q"}), 2s), errc::unknown_outcome);
+    net_.heal();
+    EXPECT_EQ(owned(*b_, later), (std::vector<claim_id>{{1}, {2}}));
+}
+
 TEST_F(EtcdFaults, ObserversAreToldOfNobodyEvenWhenTheEventIsLost) {
     on_ = open(*a_);
     ASSERT_FALSE(enter(*a_, make(on_, 1, {"n"})));

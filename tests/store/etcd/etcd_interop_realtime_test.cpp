@@ -1,93 +1,17 @@
-// One lock for trinco and for `etcdctl lock` and `etcdctl elect`, on real servers, 3.5 and 3.4:
+// One lock for trinco and for `etcdctl lock` and `etcdctl elect`, on real servers:
 // exclusion, order and hand-over in both directions. Without servers the tests are skipped.
-#include <fcntl.h>
-#include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "etcd_real_store.hpp"
-#include "tests/store/local/scratch_folder.hpp"
+#include "etcd_other_clients.hpp"
 
 namespace trinco::detail::test {
 namespace {
-
-// A process of etcdctl, which ends with the object.
-class etcdctl {
-public:
-    etcdctl(const std::string& server_program, const std::string& endpoint,
-            std::vector<std::string> words) {
-        const std::filesystem::path server(server_program);
-        const auto name = "etcdctl" + server.filename().string().substr(4);
-        const auto program = (server.parent_path() / name).string();
-        words.insert(words.begin(), {program, "--endpoints", endpoint});
-        std::vector<char*> raw;
-        for (auto& word : words) raw.push_back(word.data());
-        raw.push_back(nullptr);
-        pid_ = ::fork();
-        if (pid_ == 0) {
-            ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-            const int nowhere = ::open("/dev/null", O_RDWR);
-            for (const int to : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-                ::dup2(nowhere, to);
-            }
-            ::signal(SIGINT, SIG_DFL);
-            ::execv(raw[0], raw.data());
-            ::_exit(127);
-        }
-    }
-    etcdctl(const etcdctl&) = delete;
-    etcdctl& operator=(const etcdctl&) = delete;
-    ~etcdctl() {
-        if (pid_ <= 0) return;
-        ::kill(pid_, SIGKILL);
-        ::waitpid(pid_, nullptr, 0);
-    }
-    void interrupt() const { ::kill(pid_, SIGINT); }
-    // Whether it has ended; then `code` is its exit code, -1 after a signal.
-    bool ended(int* code = nullptr) {
-        if (pid_ > 0) {
-            int status = 0;
-            if (::waitpid(pid_, &status, WNOHANG) != pid_) return false;
-            pid_ = -1;
-            code_ = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-        }
-        if (code != nullptr) *code = code_;
-        return true;
-    }
-
-private:
-    ::pid_t pid_ = -1;
-    int code_ = -1;
-};
-
-class EtcdInterop : public EtcdStore {
-protected:
-    void SetUp() override { start(); }
-
-    std::unique_ptr<etcdctl> run(std::vector<std::string> words) {
-        return std::make_unique<etcdctl>(program_, server_->address(), std::move(words));
-    }
-    [[nodiscard]] std::string file(const std::string& name) const {
-        return (folder_.path() / name).string();
-    }
-    [[nodiscard]] std::vector<std::string> lines(const std::string& name) const {
-        std::ifstream in(file(name));
-        std::vector<std::string> out;
-        for (std::string line; std::getline(in, line);) out.push_back(line);
-        return out;
-    }
-
-    scratch_folder folder_;
-};
 
 TEST_P(EtcdInterop, EtcdctlWaitsForUsAndWeWaitForIt) {
     const auto on = open();
@@ -125,7 +49,7 @@ TEST_P(EtcdInterop, TwentyMixedContendersHaveItOneAfterAnotherInTheOrderOfComing
     const std::string script = "mkdir " + in + " || echo overlap >> " + file("violations") +
                                "; echo $ETCD_LOCK_KEY >> " + file("log") + "; sleep 0.02; rmdir " +
                                in;
-    std::vector<std::unique_ptr<etcdctl>> theirs;
+    std::vector<std::unique_ptr<other_process>> theirs;
     std::vector<lease> leases;
     std::vector<std::unique_ptr<waiting>> ours;
     for (std::uint64_t i = 0; i < each; ++i) {
@@ -204,10 +128,9 @@ TEST_P(EtcdInterop, ANestedNameBlocksEtcdctlAndNotUs) {
     EXPECT_EQ(code, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Servers, EtcdInterop, ::testing::Values("etcd", "etcd-3.4"),
-                         [](const auto& one) {
-                             return std::string(one.index == 0 ? "V3_5" : "V3_4");
-                         });
+INSTANTIATE_TEST_SUITE_P(Servers, EtcdInterop,
+                         ::testing::ValuesIn(etcd_kinds({"etcd", "etcd-3.4"})),
+                         [](const auto& one) { return version_of(one.param); });
 
 }  // namespace
 }  // namespace trinco::detail::test

@@ -21,7 +21,7 @@ TEST_F(EtcdLocks, AnEntryOfGoExcludesUsAndWeWaitBehindIt) {
     etcd_.revoke(go);
     world_.run_for(1s);
     EXPECT_TRUE(waits->granted());
-    EXPECT_EQ(etcd_.keys().begin()->first, key_of("n", on, 3)) << "what Go waits for";
+    EXPECT_EQ(etcd_.keys().begin()->first, key_of("n", on, 1)) << "refused claims left their key";
 }
 
 TEST_F(EtcdLocks, ABareEntryHoldsWhatItsOwnerSaysAndNothingElse) {
@@ -277,6 +277,16 @@ TEST_F(EtcdLocks, APrefixIsBeforeEveryKeyAndInNoAnswer) {
     });
     ASSERT_EQ(records.value.rows.size(), 1U);
     EXPECT_EQ(records.value.rows[0].key, "r");
+}
+
+TEST_F(EtcdLocks, DataLiesUnderItsOwnNameAndRecordsApart) {
+    ASSERT_FALSE(write(*a_, {{"stock:blue/left", "7"}, {"once/k", "r"}}).error);
+    EXPECT_EQ(etcd_.keys().at("stock:blue/left").value, "7");
+    EXPECT_EQ(etcd_.keys().at("trinco:records/once/k").value, "r");
+    const auto prefixed = store("team/");
+    ASSERT_FALSE(write(*prefixed, {{"stock:blue/left", "8"}}).error);
+    EXPECT_EQ(etcd_.keys().at("team/stock:blue/left").value, "8");
+    EXPECT_EQ(etcd_.keys().size(), 3U);
 }
 
 TEST_F(EtcdLocks, RecordsOfOneDayShareAFewLeases) {

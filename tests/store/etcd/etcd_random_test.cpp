@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -46,8 +47,7 @@ public:
         held h{&what, {}};
         const auto lease = *etcd::lease_number(what.lease);
         for (std::size_t i = 0; i < what.parts.size(); ++i) {
-            const auto key = etcd::entry_key(what.parts[i].name, lease, what.id);
-            const auto created = created_[key];
+            const auto& [key, created] = entries_[{what.parts[i].name, lease, what.info}];
             h.entries.emplace_back(key, created);
             const auto token = static_cast<std::int64_t>(g.tokens.at(i));
             if (what.parts[i].kind != claim_kind::exclusive) {
@@ -69,7 +69,11 @@ public:
 
     void changed() override {
         for (const auto& [key, kv] : etcd_.keys()) {
-            created_[key] = kv.create_revision;
+            const auto place = etcd::place_of_key(key);
+            const auto note = etcd::note_of(kv.value);
+            if (place && note) {
+                entries_[{place->name, place->lease, note->info}] = {key, kv.create_revision};
+            }
             alive_[key] = kv.create_revision;
         }
         std::erase_if(alive_, [&](const auto& one) {
@@ -117,7 +121,11 @@ private:
     }
 
     sim::simulated_etcd& etcd_;
-    std::map<std::string, std::int64_t> created_;
+    // By name, lease and information, which each claim has of its own: where its entry is, and the
+    // create_revision of that.
+    std::map<std::tuple<std::string, std::int64_t, std::string>,
+             std::pair<std::string, std::int64_t>>
+        entries_;
     std::map<std::string, std::int64_t> alive_;
     std::map<std::pair<std::string, std::int64_t>, std::int64_t> gone_;
     std::map<const claim*, held> believed_;
@@ -197,6 +205,7 @@ private:
         if (quiet_) return;
         auto u = std::make_shared<user>();
         u->what.id = {++ids_};
+        u->what.info = "claim " + std::to_string(ids_);
         u->what.lease = lease_;
         u->what.only_if_free = world_.chance(0.2);
         const auto first = world_.below(3);

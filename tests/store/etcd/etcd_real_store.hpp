@@ -1,5 +1,5 @@
 // A store of locks on real servers, on a loop that the test turns, for tests with the name of a
-// server as their parameter ("etcd": 3.5, "etcd-3.4"). Skips when it is not on this machine.
+// server as their parameter ("etcd": 3.5, "etcd-3.4", "etcd-3.6"). Skips when it is not here.
 #pragma once
 
 #include <gtest/gtest.h>

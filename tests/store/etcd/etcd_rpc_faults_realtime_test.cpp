@@ -127,7 +127,8 @@ TEST_P(EtcdRpc, a_full_database_takes_nothing_more) {
     START_OR_SKIP({.program = {}, .more = {"--quota-backend-bytes=2000000"}});
     const std::string value(400'000, 'x');
     std::error_code error;
-    for (int i = 0; i < 20 && !error; ++i) error = client_->put("k", value).error;
+    // Its size is that of the file, which follows after 100 ms.
+    for (int i = 0; i < 500 && !error; ++i) error = client_->put("k", value).error;
     EXPECT_EQ(error, errc::busy);
     EXPECT_EQ(client_->grant(10s).error, errc::busy);
     EXPECT_FALSE(client_->get({"k", ""}).error) << "what is there can be read";

@@ -103,8 +103,7 @@ TEST_P(EtcdRpc, the_cluster_tells_of_itself) {
     const auto status = client_->status();
     ASSERT_EQ(status.value.size(), 1U);
     EXPECT_EQ(status.value[0].endpoint, servers_->address());
-    EXPECT_EQ(status.value[0].version.substr(0, 3),
-              std::string(GetParam()) == "etcd" ? "3.5" : "3.4");
+    EXPECT_EQ(status.value[0].version.substr(0, 3), "3." + version_of(GetParam()).substr(3));
     EXPECT_EQ(status.value[0].leader, status.value[0].member);
     EXPECT_GT(status.value[0].size, 0);
     EXPECT_GT(status.value[0].size_in_use, 0);
@@ -266,9 +265,8 @@ TEST_P(EtcdRpc, two_thousand_watches_and_renewals_share_their_streams) {
 }
 
 // Also of the tests of etcd_rpc_faults_realtime_test.cpp.
-INSTANTIATE_TEST_SUITE_P(Real, EtcdRpc, testing::Values("etcd", "etcd-3.4"), [](const auto& of) {
-    return std::string(of.param) == "etcd" ? "etcd35" : "etcd34";
-});
+INSTANTIATE_TEST_SUITE_P(Real, EtcdRpc, testing::ValuesIn(etcd_kinds({"etcd", "etcd-3.4"})),
+                         [](const auto& of) { return version_of(of.param); });
 
 }  // namespace
 }  // namespace trinco::detail::test

@@ -124,12 +124,25 @@ void wait_for(const std::string& what, const std::function<bool()>& is_so) {
     throw std::runtime_error("waited in vain until " + what);
 }
 
-std::optional<std::string> find_etcd(const std::string& kind) {
-    if (const auto named = variable("TRINCO_ETCD_SERVER"); !named.empty()) return named;
+std::optional<std::string> find_test_program(const std::string& name) {
     for (const auto& folder : folders_of_programs()) {
-        if (is_program(folder / kind)) return (folder / kind).string();
+        if (is_program(folder / name)) return (folder / name).string();
     }
     return {};
+}
+
+std::optional<std::string> find_etcd(const std::string& kind) {
+    if (const auto named = variable("TRINCO_ETCD_SERVER"); !named.empty()) return named;
+    return find_test_program(kind);
+}
+
+std::vector<const char*> etcd_kinds(std::vector<const char*> usual) {
+    if (!variable("TRINCO_ETCD_LONG").empty()) return {"etcd", "etcd-3.4", "etcd-3.6"};
+    return usual;
+}
+
+std::string version_of(const std::string& kind) {
+    return kind == "etcd" ? "V3_5" : "V3_" + kind.substr(kind.size() - 1);
 }
 
 test_etcd::test_etcd(etcd_settings settings) : settings_(std::move(settings)) {
@@ -263,7 +276,8 @@ std::size_t test_etcd::leader() const {
             if (nodes_[i].pid <= 0) continue;
             const auto said = run({"--endpoints=" + address(i), "endpoint", "status"});
             // "127.0.0.1:2379, 8e9e05c52164694d, 3.4.23, 20 kB, true, false, 2, 4, 4, "
-            if (said.code == 0 && said.text.find(" kB, true, ") != std::string::npos) {
+            // and of 3.6 "..., 3.6.0, 20 kB, 16 kB, 20%, 0 B, true, false, 2, 4, 4, , , false"
+            if (said.code == 0 && said.text.find("B, true, ") != std::string::npos) {
                 found = i;
                 return true;
             }

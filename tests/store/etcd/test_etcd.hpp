@@ -19,9 +19,15 @@
 
 namespace trinco::detail::test {
 
-// The path of etcd 3.5 or later ("etcd") or of 3.4 ("etcd-3.4"): the one that TRINCO_ETCD_SERVER
-// names, of either, else of PATH, else of the folder in which `make servers` keeps them.
+// A program of PATH, else of the folder in which `make servers` keeps what it fetched and built.
+[[nodiscard]] std::optional<std::string> find_test_program(const std::string& name);
+// The path of etcd 3.5 or later ("etcd"), of 3.4 ("etcd-3.4") or of 3.6 ("etcd-3.6"): the one that
+// TRINCO_ETCD_SERVER names, of any, else find_test_program.
 [[nodiscard]] std::optional<std::string> find_etcd(const std::string& kind = "etcd");
+// For tests with a kind as their parameter: the usual ones, or all when TRINCO_ETCD_LONG is set.
+[[nodiscard]] std::vector<const char*> etcd_kinds(std::vector<const char*> usual);
+// "V3_5", for the names of such tests.
+[[nodiscard]] std::string version_of(const std::string& kind);
 
 struct etcd_settings {
     std::string program;
