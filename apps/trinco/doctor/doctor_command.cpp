@@ -6,6 +6,7 @@
 
 #include "apps/trinco/config/settings.hpp"
 #include "apps/trinco/doctor/examine_local.hpp"
+#include "apps/trinco/doctor/examine_use.hpp"
 #include "apps/trinco/doctor/finding.hpp"
 #include "apps/trinco/exit_codes.hpp"
 #include "apps/trinco/output/print.hpp"
@@ -66,6 +67,7 @@ public:
         const bool is_one = with.breakers_url == with.locks_url;
         all.push_back(examine(with, needs::breakers, is_one ? "breakers and locks" : "breakers"));
         if (!is_one) all.push_back(examine(with, needs::locks, "locks"));
+        doctor::examine_use(with, all.back());
         const int printed = print(format_ == "json"   ? doctor::json_of(all)
                                   : format_ == "name" ? doctor::names_of(all)
                                                       : doctor::text_of(all));

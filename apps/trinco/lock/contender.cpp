@@ -79,21 +79,26 @@ std::optional<problem> contender::enter(std::optional<detail::deadline> by) {
     try {
         const auto shell = lock_access::make_shell(at_, options);
         bell_ = std::make_shared<bell>();
-        auto lock = std::make_shared<detail::lock_shell>(shell, std::vector{plan_.what}, "");
+        const bool bare = plan_.value.has_value();
+        auto lock = std::make_shared<detail::lock_shell>(shell, std::vector{plan_.what},
+                                                         plan_.value.value_or(""), "lock", bare);
         lock->on_loss([bell = bell_](std::error_code why) { bell->lost(why); });
         // In one go, as far as the store can do that: coming back here in between would take longer
         // than entering itself.
         detail::session_shell::first_claim first;
         first.parts = {plan_.what};
+        first.info = plan_.value.value_or("");
+        first.bare = bare;
         first.only_if_free = how.only_if_free;
         first.enter = [lock, bell = bell_, how]() mutable {
             lock->async_lock_quick([bell](std::error_code e) { bell->answered(e); },
                                    std::move(how));
         };
         const auto error = shell->open(std::move(first));
-        if (error) throw lock_access::no_session(at_, error);
+        if (error) throw lock_access::no_session(at_, *shell, error);
         session_ = lock_access::wrap(shell);
         lock_ = std::move(lock);
+        if (!std::exchange(has_entered_, true)) say_longer_ttl(at_, *session_, plan_.ttl);
     } catch (const std::system_error& e) {
         return problem{exit_code_of(e.code()), without_name(e.what())};
     }
@@ -140,6 +145,7 @@ bool contender::is_own(const detail::entry& e) const {
 }
 
 bool contender::leave(std::chrono::milliseconds within) {
+    if (!lock_) return true;
     // The end of the session ends what is on it, in one step. It is no loss that one would be told.
     lock_->on_loss(nullptr);
     const auto shell = lock_access::shell(*session_);

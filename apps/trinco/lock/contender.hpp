@@ -49,10 +49,11 @@ public:
 
     // The entries of the lock's queue, in their order; none when the store does not answer.
     [[nodiscard]] std::vector<detail::entry> queue() const;
+    // By its handle, which in every store begins with the lease and a slash.
     [[nodiscard]] bool is_own(const detail::entry& e) const;
 
-    // Gives back everything, at most in that time. False: no answer by then. What remains ends
-    // with this process, or with the TTL.
+    // Gives back everything, if there is anything, at most in that time. False: no answer by then.
+    // What remains ends with this process, or with the TTL.
     [[nodiscard]] bool leave(std::chrono::milliseconds within);
 
 private:
@@ -61,6 +62,7 @@ private:
     const store& at_;
     const lock_plan& plan_;
     std::optional<session> session_;
+    bool has_entered_ = false;
     std::shared_ptr<bell> bell_;  // of this session
     std::shared_ptr<detail::lock_shell> lock_;
 };

@@ -17,6 +17,8 @@ using detail::lease_timing;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
+constexpr milliseconds shortest_ttl = lease_timing::shortest_ttl;
+constexpr milliseconds longest_ttl = lease_timing::longest_ttl;
 constexpr milliseconds longest_wait = 365 * 24h;
 constexpr std::uint32_t most_permits = 1'000'000;
 constexpr std::uint32_t highest_code = 255;
@@ -47,26 +49,33 @@ std::optional<problem> contradiction(const lock_options& o) {
 
 }  // namespace
 
-void declare_lock_options(arguments& to, lock_options& options) {
-    auto& o = options;
-    const milliseconds shortest_ttl = lease_timing::shortest_ttl;
-    const milliseconds longest_ttl = lease_timing::longest_ttl;
-    to.positional("NAME", o.name, "the lock: 1-200 of A-Z a-z 0-9 . _ - in segments with /");
+void declare_waiting(arguments& to, lock_options& o) {
     to.optional_duration("--wait", o.wait, {0ms, longest_wait},
                          "how long to wait for it; without this option for ever");
     to.flag("--no-wait", o.no_wait, "take it only when it is free");
     to.duration("--ttl", o.ttl, {shortest_ttl, longest_ttl},
                 "how long it stays taken when this machine dies, in whole seconds; a store "
                 "that is away for about half of it does no harm");
+}
+
+void declare_loss(arguments& to, lock_options& o, std::span<const std::string_view> ways,
+                  std::string_view help) {
+    to.optional_duration("--grace", o.grace, {0ms, longest_ttl},
+                         "the command's time to end before it may be lost; default "
+                         "min(5 s, TTL/5), with a TTL of 1s 83ms");
+    to.choice("--on-lost", o.on_lost, ways, help);
+}
+
+void declare_lock_options(arguments& to, lock_options& options) {
+    auto& o = options;
+    to.positional("NAME", o.name, "the lock: 1-200 of A-Z a-z 0-9 . _ - in segments with /");
+    declare_waiting(to, o);
     to.optional_number("-n,--permits", o.permits, {1, most_permits},
                        "so many may hold it at a time");
     to.flag("--shared", o.shared, "together with all others that say --shared");
-    to.optional_duration("--grace", o.grace, {0ms, longest_ttl},
-                         "the command's time to end before the lock may be lost; default "
-                         "min(5 s, TTL/5), with a TTL of 1s 83ms");
-    to.choice("--on-lost", o.on_lost, ways_of_loss,
-              "what the command gets when the lock is about to be lost: TERM and after --grace "
-              "KILL, KILL at once, or nothing");
+    declare_loss(to, o, ways_of_loss,
+                 "what the command gets when the lock is about to be lost: TERM and after --grace "
+                 "KILL, KILL at once, or nothing");
     to.number("--code-not-acquired", o.code_not_acquired, {0, highest_code},
               "exit code when it could not be had");
     to.number("--code-lost", o.code_lost, {0, highest_code}, "exit code when it was lost");

@@ -4,7 +4,9 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 
 #include "apps/trinco/command_line/arguments.hpp"
@@ -34,6 +36,11 @@ struct lock_options {
 };
 
 void declare_lock_options(arguments& to, lock_options& options);
+// Those that a lock and an election have in common, in the order of their help: about waiting, and
+// about the time before the loss. `ways`: what --on-lost may be.
+void declare_waiting(arguments& to, lock_options& options);
+void declare_loss(arguments& to, lock_options& options, std::span<const std::string_view> ways,
+                  std::string_view help);
 
 // The options, checked together.
 struct lock_plan {
@@ -43,6 +50,8 @@ struct lock_plan {
     std::chrono::milliseconds grace{0};
     on_deadline at_act = on_deadline::term;
     std::string label;
+    // Of who stands in an election: shown to everybody, and nothing else of it is.
+    std::optional<std::string> value = {};
 };
 
 // `command`: the user's, for the label.

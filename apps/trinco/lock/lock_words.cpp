@@ -23,6 +23,10 @@ const entry* own_entry(const std::vector<entry>& queue, const contender& own) {
 
 }  // namespace
 
+std::chrono::milliseconds whole(std::chrono::nanoseconds d) {
+    return std::max(std::chrono::duration_cast<std::chrono::milliseconds>(d), 0ms);
+}
+
 std::string holders_words(const std::vector<entry>& queue, const contender& own) {
     std::string text;
     std::size_t waiting = 0;

@@ -1,4 +1,4 @@
-// Sentences of `trinco lock` about a lock, its queue and times.
+// Words and sentences of `trinco lock` about a lock, its queue and times.
 #pragma once
 
 #include <chrono>
@@ -9,6 +9,13 @@
 #include "apps/trinco/lock/contender.hpp"
 
 namespace trinco::program {
+
+// How long the store's answer to giving back is waited for.
+inline constexpr std::chrono::milliseconds answer_patience{2'500};
+inline constexpr const char* store_is_gone = "the file of its store was removed or replaced";
+
+// Never negative.
+[[nodiscard]] std::chrono::milliseconds whole(std::chrono::nanoseconds d);
 
 // "held for 3 s by "vm:1234 backup"; 2 wait"; empty when nobody holds it or waits.
 [[nodiscard]] std::string holders_words(const std::vector<detail::entry>& queue,

@@ -12,7 +12,6 @@
 #include <string>
 #include <string_view>
 
-#include "apps/trinco/process/quiet_grpc.hpp"
 #include "apps/trinco/process/signals_at_start.hpp"
 
 namespace trinco::program {
@@ -30,7 +29,7 @@ std::string_view name_of(std::string_view entry) {
 std::vector<char*> merged(const std::vector<const char*>& added) {
     std::vector<char*> all;
     for (char** entry = ::environ; *entry != nullptr; ++entry) {
-        bool is_left_out = is_quieting_grpc(*entry);
+        bool is_left_out = false;
         for (const char* addition : added) is_left_out |= name_of(addition) == name_of(*entry);
         if (!is_left_out) all.push_back(*entry);
     }

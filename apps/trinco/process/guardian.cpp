@@ -70,7 +70,7 @@ void guardian::impl::clean_up() {
     end_all({.group = std::exchange(group, 0), .strangers = strangers});
 }
 
-std::variant<guardian, problem> guardian::start() {
+std::variant<guardian, problem> guardian::start(commands of) {
     remember_signals_at_start();
     const channel_ends ends = make_channel();
     if (ends.wrapper < 0) {
@@ -90,7 +90,7 @@ std::variant<guardian, problem> guardian::start() {
         // By name: it may be one of the first three, and while it is open here the channel does not
         // end with the wrapper.
         ::close(ends.wrapper);
-        guardian_process(ends.guardian, wrapper).run();
+        guardian_process(ends.guardian, wrapper, of).run();
     }
     const int error = errno;
     ::close(ends.guardian);
@@ -109,6 +109,10 @@ guardian::~guardian() = default;
 
 std::error_code guardian::run(const command_spec& what) {
     if (what.words.empty()) return std::make_error_code(std::errc::invalid_argument);
+    // What the one before was still to be told is not for this one.
+    impl_->unsent_move.reset();
+    impl_->unsent_signals = 0;
+    impl_->is_over = impl_->process == 0;
     if (send_run(impl_->channel, what) == sent::yes) return {};
     return std::make_error_code(std::errc::broken_pipe);
 }

@@ -27,6 +27,8 @@
 //              Without /proc only the group is killed; who left it is waited for.
 // Descriptor   `keep_open` (the session's liveness) is inherited by the command and held by the
 //              guardian until the last descendant is gone.
+// Several      A guardian that was made for several commands waits for the next one when one is
+//              over: by then the program has threads, and could fork no other.
 //
 // Threads: one. Errors are values.
 #pragma once
@@ -85,14 +87,15 @@ struct guardian_event {
 
 class guardian {
 public:
+    enum class commands : std::uint8_t { one, several };
     // Forks; in the guardian this never returns. The problem: the system has no process left.
-    [[nodiscard]] static std::variant<guardian, problem> start();
+    [[nodiscard]] static std::variant<guardian, problem> start(commands of = commands::one);
     guardian(guardian&&) noexcept;
     guardian& operator=(guardian&&) noexcept;
     // Ends it, and with it the command if that still runs; waits for both.
     ~guardian();
 
-    // Once. The answer is an event: started or refused.
+    // The answer is an event: started or refused. Once; of several: again after refused or alone.
     [[nodiscard]] std::error_code run(const command_spec& what);
     // Sooner or later than before; ignored once `end` has come.
     void move(const deadlines& to);

@@ -12,6 +12,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <utility>
 
 #include "apps/trinco/process/command_start.hpp"
 #include "apps/trinco/process/descendants.hpp"
@@ -80,8 +81,11 @@ itimerspec at(boot_clock::time_point when) {
 
 }  // namespace
 
-guardian_process::guardian_process(int channel, ::pid_t wrapper)
-    : channel_(channel), wrapper_(wrapper), wrapper_group_(::getpgrp()) {
+guardian_process::guardian_process(int channel, ::pid_t wrapper, guardian::commands of)
+    : channel_(channel),
+      wrapper_(wrapper),
+      wrapper_group_(::getpgrp()),
+      is_for_several_(of == guardian::commands::several) {
     ::setpgid(0, 0);
     block_all_signals();
     ::signal(SIGCHLD, SIG_DFL);  // ignored, the kernel would reap and tell nothing
@@ -159,6 +163,7 @@ void guardian_process::move(const deadlines& to) {
 }
 
 void guardian_process::start(const request& what, int keep_open) {
+    keep_open_ = keep_open;
     at_act_ = what.at_act;
     until_ = what.until;
     if (until_.end <= boot_clock::now()) return refuse(ETIME);
@@ -185,9 +190,27 @@ void guardian_process::read_answer() {
     report({.kind = kind::started, .pid = command_});
 }
 
+// When there is a process, its end is no news.
 void guardian_process::refuse(int error) {
-    is_done_ = true;  // when there is a process, its end is no news
-    report({.kind = kind::refused, .number = error});
+    finish({.kind = kind::refused, .number = error});
+}
+
+void guardian_process::finish(const guardian_event& last) {
+    if (is_for_several_) {
+        be_as_new();
+    } else {
+        is_done_ = true;
+    }
+    report(last);
+}
+
+void guardian_process::be_as_new() {
+    // The next one runs under another lease.
+    if (keep_open_ >= 0) ::close(std::exchange(keep_open_, -1));
+    text_.clear();
+    command_ = 0;
+    has_started_ = has_ended_ = has_acted_ = we_continued_ = false;
+    until_ = {};
 }
 
 void guardian_process::on_signals() {
@@ -205,9 +228,7 @@ void guardian_process::reap() {
         if (process > 0) {
             on_child(process, status);
         } else if (errno == ECHILD) {
-            if (!has_ended_ || is_done_) return;
-            is_done_ = true;
-            report({.kind = kind::alone});
+            if (has_ended_ && !is_done_) finish({.kind = kind::alone});
             return;
         }
     }
@@ -220,7 +241,7 @@ void guardian_process::on_child(::pid_t process, int status) {
     if (!has_started_) {
         // A key that came before the command became itself: it would wait for somebody to continue
         // what nobody knows yet.
-        if (WIFSTOPPED(status)) ::kill(-command_, SIGCONT);
+        if (WIFSTOPPED(status)) ::kill(-process, SIGCONT);
         return;
     }
     if (WIFSTOPPED(status)) {

@@ -14,8 +14,9 @@ namespace trinco::program {
 class guardian_process {
 public:
     // Right after the fork. `channel` is the guardian's end, `wrapper` the parent.
-    guardian_process(int channel, ::pid_t wrapper);
-    // Until everything is done, or the wrapper is gone and everything has ended.
+    guardian_process(int channel, ::pid_t wrapper, guardian::commands of);
+    // Until everything is done (of several commands: until the wrapper wants no more), or the
+    // wrapper is gone and everything has ended.
     [[noreturn]] void run();
 
 private:
@@ -25,6 +26,8 @@ private:
     void start(const request& what, int keep_open);
     void read_answer();
     void refuse(int error);
+    void finish(const guardian_event& last);
+    void be_as_new();
     void on_signals();
     void reap();
     void on_child(::pid_t process, int status);
@@ -44,9 +47,11 @@ private:
     const int channel_;
     const ::pid_t wrapper_;
     const ::pid_t wrapper_group_;
+    const bool is_for_several_;
     int signals_ = -1;  // a signalfd
     int timer_ = -1;    // at the next of the deadlines
     int answer_ = -1;   // of the command's exec, until it is known
+    int keep_open_ = -1;
     std::string text_;  // of the command, as far as it has come
     ::pid_t command_ = 0;
     bool has_started_ = false;  // and `started` was reported

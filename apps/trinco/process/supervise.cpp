@@ -115,7 +115,10 @@ void supervisor::wait() {
     }
     if (watched[1].revents != 0) {
         while (const auto number = desk_.next()) {
-            if (!has_ended_ && ends_programs(*number)) end_.passed_on = true;
+            if (!has_ended_ && ends_programs(*number)) {
+                end_.passed_on = true;
+                if (*number != SIGHUP) end_.asked_to_end = true;
+            }
             job_.on_signal(*number);
         }
         something_came = true;

@@ -76,6 +76,7 @@ struct command_end {
     bool interrupted = false;   // it died of INT or QUIT from its terminal: see finish
     bool had_terminal = false;  // of `interrupted`: the program's own group did not get the signal
     bool passed_on = false;     // one of INT, TERM, HUP, QUIT was passed on to it
+    bool asked_to_end = false;  // one of INT, TERM, QUIT was; HUP often means something else
 };
 
 // Until the command has ended and no descendant is left (or the deadlines have ended them).

@@ -27,7 +27,8 @@ class Doctor(ProgramTest):
     def test_of_a_store_in_use(self):
         self.answer('lock', 'x', '--', 'true')
         checks = self.examine()
-        self.assertEqual({'file', 'rights', 'file-system', 'space', 'answer'}, set(checks))
+        self.assertEqual({'file', 'rights', 'file-system', 'space', 'answer', 'use'}, set(checks))
+        self.assertEqual('no lock is held', checks['use']['sentence'])
         self.assertEqual({'ok'}, {one['level'] for one in checks.values()})
         self.assertEqual(20, checks['answer']['figures']['count'])
         text = self.answer('doctor')

@@ -1,0 +1,350 @@
+#include "apps/trinco/doctor/etcd_facts.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "apps/trinco/command_line/duration.hpp"
+#include "apps/trinco/lock/lock_options.hpp"
+#include "apps/trinco/output/bytes_text.hpp"
+#include "core/lock/lease.hpp"
+#include "core/quoted.hpp"
+
+namespace trinco::program::doctor {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using trinco::detail::lease_timing;
+
+constexpr std::size_t text_shown = 300;
+constexpr std::int64_t default_quota = 2LL * 1024 * 1024 * 1024;  // bytes, when nothing was said
+constexpr std::int64_t worth_defragmenting = 64LL * 1024 * 1024;
+constexpr auto long_take_over = 10s;
+
+std::string shown(std::string_view foreign) {
+    return trinco::detail::quoted(foreign, text_shown);
+}
+
+std::string counted(std::size_t n, std::string_view what) {
+    return std::to_string(n) + " " + std::string(what) + (n == 1 ? "" : "s");
+}
+
+std::string joined(const std::vector<std::string>& words) {
+    std::string text;
+    for (const auto& word : words) text += (text.empty() ? "" : ", ") + word;
+    return text;
+}
+
+std::string hex(std::uint64_t id) {
+    std::array<char, 16> digits{};
+    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), id, 16).ptr;
+    return {digits.data(), end};
+}
+
+std::string name_of(std::uint64_t id, const std::vector<etcd_member>& all) {
+    const auto at =
+        std::find_if(all.begin(), all.end(), [&](const etcd_member& m) { return m.id == id; });
+    return at == all.end() || at->name.empty() ? hex(id) : shown(at->name);
+}
+
+// ---- versions ----------------------------------------------------------------------------------
+
+struct version {
+    int major = 0;
+    int minor = 0;
+    int patch = 0;
+    auto operator<=>(const version&) const = default;
+};
+
+// "3.5.16", "3.6.0-rc.1"
+std::optional<version> version_of(std::string_view text) {
+    version v;
+    for (int* const part : {&v.major, &v.minor, &v.patch}) {
+        const auto read = std::from_chars(text.data(), text.data() + text.size(), *part);
+        if (read.ec != std::errc()) return std::nullopt;
+        text.remove_prefix(static_cast<std::size_t>(read.ptr - text.data()));
+        if (!text.empty()) text.remove_prefix(1);
+    }
+    return v;
+}
+
+struct known_bug {
+    std::string_view what;
+    std::array<version, 3> fixed_in;  // of 3.4, 3.5, 3.6
+};
+
+constexpr std::array bugs{
+    known_bug{"a leader that was paused revokes leases that live (etcd#15247): a lock may be lost "
+              "without a cause",
+              {version{3, 4, 31}, {3, 5, 13}, {3, 6, 0}}},
+    known_bug{"a renewal may be answered well although the lease was just revoked (etcd#20616): a "
+              "holder may learn of its loss one renewal late",
+              {version{3, 4, 38}, {3, 5, 23}, {3, 6, 5}}},
+    known_bug{"an event of a watch may be lost after a compaction: who waits for a lock finds out "
+              "by looking, some seconds late",
+              {version{3, 4, 31}, {3, 5, 13}, {3, 6, 0}}},
+    known_bug{
+        "a deletion may be lost to a watch that begins where was compacted (etcd#19179), with "
+        "the same effect",
+        {version{3, 4, 36}, {3, 5, 18}, {3, 6, 0}}},
+};
+
+bool has(const known_bug& bug, const version& v) {
+    for (const version& fixed : bug.fixed_in) {
+        if (fixed.minor == v.minor) return v < fixed;
+    }
+    return false;
+}
+
+// ---- space -------------------------------------------------------------------------------------
+
+bool is_space_alarm(std::string_view error) {
+    return error.find("NOSPACE") != std::string_view::npos;
+}
+
+void say_full(const std::string& text, const std::string& endpoints, examination& to) {
+    finding one{level::bad,
+                "space",
+                text + ": the alarm NOSPACE is raised, no lock can be taken",
+                "raise --quota-backend-bytes, or compact and defragment, and disarm the alarm",
+                {}};
+    const std::string ctl = "etcdctl --endpoints=" + endpoints + " ";
+    one.commands = {ctl + "compact \"$(" + ctl +
+                        "endpoint status -w json | grep -o '\"revision\":[0-9]*' | head -1 | cut "
+                        "-d: -f2)\"",
+                    ctl + "defrag", ctl + "alarm disarm"};
+    to.add(std::move(one));
+}
+
+}  // namespace
+
+bool has_answered(const etcd_status& one) noexcept {
+    return !one.version.empty();
+}
+
+void judge_reach(const std::vector<etcd_status>& asked, examination& to) {
+    const auto well = static_cast<std::size_t>(
+        std::count_if(asked.begin(), asked.end(), [](const auto& s) { return has_answered(s); }));
+    for (const etcd_status& one : asked) {
+        if (has_answered(one)) continue;
+        const std::string why =
+            one.errors.empty() ? one.endpoint + ": does not answer" : one.errors.front();
+        const std::string advice =
+            well == 0 ? "is etcd running, and does it listen there (--listen-client-urls, port, "
+                        "firewall)?"
+                      : "start it again, or take it out of the URL; while it is away one member "
+                        "less may be lost";
+        well == 0 ? to.bad("connect", why, advice) : to.warn("connect", why, advice);
+    }
+    if (well == 0) return;
+    std::vector<std::string> names;
+    for (const etcd_status& one : asked) {
+        if (has_answered(one)) names.push_back(one.endpoint);
+    }
+    to.good("connect", joined(names) + (well == 1 ? " answers" : " answer"));
+}
+
+void judge_members(const std::vector<etcd_status>& asked, const std::vector<etcd_member>& all,
+                   examination& to) {
+    std::vector<std::string> voters;
+    std::vector<std::string> learners;
+    for (const etcd_member& one : all) {
+        (one.learner ? learners : voters)
+            .push_back(one.name.empty() ? hex(one.id) : shown(one.name));
+    }
+    if (voters.empty()) return;
+    const std::size_t spare = (voters.size() - 1) / 2;
+    const std::string text =
+        counted(voters.size(), "member") + " (" + joined(voters) + ")" +
+        (learners.empty() ? "" : ", learning " + joined(learners)) + "; " +
+        (spare == 0 ? std::string("none may be lost") : std::to_string(spare) + " may be lost");
+    auto figures = json_object().add("voters", voters.size()).add("may_be_lost", spare);
+    if (asked.size() < voters.size()) {
+        finding one{level::warn, "members",
+                    text + "; the URL names " + std::to_string(asked.size()) +
+                        " of them, and without those nobody finds the others",
+                    "name all of them: etcd://HOST,HOST,HOST", std::move(figures)};
+        return to.add(std::move(one));
+    }
+    if (voters.size() > 1 && voters.size() % 2 == 0) {
+        finding one{level::warn, "members", text + ": as few as with one member less",
+                    "add a member, or remove one: an odd number survives more", std::move(figures)};
+        return to.add(std::move(one));
+    }
+    to.good("members", text, std::move(figures));
+}
+
+void judge_leader(const std::vector<etcd_status>& asked, const std::vector<etcd_member>& all,
+                  examination& to) {
+    std::set<std::uint64_t> leaders;
+    std::set<std::uint64_t> terms;
+    std::vector<std::string> without;
+    for (const etcd_status& one : asked) {
+        if (!has_answered(one)) continue;
+        if (one.leader == 0) without.push_back(one.endpoint);
+        if (one.leader != 0) leaders.insert(one.leader);
+        terms.insert(one.term);
+    }
+    if (leaders.empty()) {
+        return to.bad("leader",
+                      "there is none: " + joined(without) +
+                          (without.size() == 1 ? " has" : " have") +
+                          " lost the majority, and no lock can be taken or renewed",
+                      "start the other members, or connect them again; more than half of all must "
+                      "see each other");
+    }
+    if (!without.empty()) {
+        return to.warn("leader",
+                       joined(without) + (without.size() == 1 ? " has none" : " have none") +
+                           " while others follow " + name_of(*leaders.begin(), all) +
+                           ": cut off, or just started",
+                       "look at its connection to the other members (--listen-peer-urls, port "
+                       "2380)");
+    }
+    if (leaders.size() > 1 || terms.size() > 1) {
+        return to.warn("leader", "the members do not agree who leads: an election is under way",
+                       "ask again in a moment; when it stays so, look at disks and network of the "
+                       "members");
+    }
+    to.good("leader", name_of(*leaders.begin(), all) + ", term " + std::to_string(*terms.begin()),
+            json_object().add("term", *terms.begin()));
+}
+
+void judge_etcd_version(const std::vector<etcd_status>& asked, examination& to) {
+    std::set<std::string> versions;
+    std::vector<std::string> wrong;
+    bool is_old = false;
+    bool is_34 = false;
+    for (const etcd_status& one : asked) {
+        if (!has_answered(one)) continue;
+        versions.insert(one.version);
+        const auto v = version_of(one.version);
+        if (!v) continue;
+        is_old = is_old || *v < version{3, 4, 0};
+        is_34 = is_34 || (v->major == 3 && v->minor == 4);
+        for (const known_bug& bug : bugs) {
+            const std::string what(bug.what);
+            const bool is_new = std::find(wrong.begin(), wrong.end(), what) == wrong.end();
+            if (has(bug, *v) && is_new) wrong.push_back(what);
+        }
+    }
+    if (versions.empty()) return;
+    std::vector<std::string> names;
+    for (const auto& one : versions) names.push_back(shown(one));
+    const std::string text = "etcd " + joined(names);
+    if (is_old) {
+        return to.bad("version", text + "; locks need 3.4 or later", "install a later version");
+    }
+    if (is_34) {
+        wrong.emplace_back(
+            "'etcdctl lock' of 3.4 and the server's own Lock service grant to a waiter whose lease "
+            "has ended; Trinco's own waiters do not rely on it");
+    }
+    if (wrong.empty()) {
+        if (names.size() == 1) return to.good("version", text);
+        return to.warn("version", text + ": the members differ", "finish the upgrade");
+    }
+    std::string list;
+    for (const auto& one : wrong) list += (list.empty() ? ": " : "; ") + one;
+    to.warn("version", text + list, "install 3.5.23, 3.6.5 or later");
+}
+
+void judge_space(const std::vector<etcd_status>& asked, examination& to) {
+    std::int64_t size = 0;
+    std::int64_t used = 0;
+    bool is_full = false;
+    std::string endpoints;
+    std::vector<std::string> others;
+    for (const etcd_status& one : asked) {
+        if (!has_answered(one)) continue;
+        size = std::max(size, one.size);
+        used = std::max(used, one.size_in_use);
+        endpoints += (endpoints.empty() ? "" : ",") + one.endpoint;
+        for (const std::string& error : one.errors) {
+            const bool is_leaderless = error.find("no leader") != std::string::npos;
+            is_full = is_full || is_space_alarm(error);
+            if (!is_space_alarm(error) && !is_leaderless) others.push_back(shown(error));
+        }
+    }
+    if (size == 0) return;
+    const auto bytes = [](std::int64_t n) { return bytes_text(static_cast<std::uint64_t>(n)); };
+    const std::string text = bytes(size) + ", " + bytes(used) + " of it in use";
+    for (const std::string& other : others) {
+        to.bad("alarm", "the server complains: " + other,
+               "look at 'etcdctl alarm list' and at its log before anything is trusted to it");
+    }
+    if (is_full) return say_full(text, endpoints, to);
+    auto figures = json_object().add("bytes", size).add("bytes_in_use", used);
+    if (size >= default_quota / 10 * 8) {
+        finding one{level::warn, "space",
+                    text +
+                        ": at its quota, 2 GiB unless --quota-backend-bytes says more, etcd "
+                        "takes no lock any more",
+                    "etcdctl --endpoints=" + endpoints +
+                        " defrag, and let it compact by itself (--auto-compaction-retention)",
+                    std::move(figures)};
+        return to.add(std::move(one));
+    }
+    if (used > 0 && size >= worth_defragmenting && size / 4 > used) {
+        finding one{level::warn, "space", text + ": the rest is free, and kept for nothing",
+                    "etcdctl --endpoints=" + endpoints + " defrag, one member after another",
+                    std::move(figures)};
+        return to.add(std::move(one));
+    }
+    to.good("space", text + "; no alarm", std::move(figures));
+}
+
+void judge_least_ttl(seconds granted, examination& to) {
+    const std::string text = "a lease lives " + duration_words(granted) + " or longer";
+    auto figures = json_object().add("least_ttl_s", granted.count());
+    if (granted > lease_timing::default_ttl) {
+        finding one{level::warn, "ttl",
+                    text +
+                        ": more than the TTL of 15 s that locks ask for, so that the lock of "
+                        "who died stays taken for so long",
+                    "lower --election-timeout of etcd: the least TTL is 1.5 times as long",
+                    std::move(figures)};
+        return to.add(std::move(one));
+    }
+    to.good("ttl", text + " (1.5 election timeouts); a new leader lets all of them begin anew",
+            std::move(figures));
+}
+
+milliseconds survived_outage(seconds ttl) {
+    // It may begin when a renewal is just due, and what was lost on the way is sent once more.
+    const auto told = lease_timing::believed(ttl) - default_grace(ttl);
+    const auto left = told - lease_timing::renew_after(ttl) - lease_timing::retry_after(ttl);
+    return std::max(std::chrono::floor<milliseconds>(left), 0ms);
+}
+
+void judge_outage(seconds least_ttl, examination& to) {
+    std::string text;
+    json_object figures;
+    for (const seconds asked : {15s, 60s}) {
+        const seconds ttl = std::max(asked, least_ttl);
+        const auto survived = survived_outage(ttl);
+        text += (text.empty() ? "with a TTL of " : ", of ") + duration_words(ttl) + " at least " +
+                duration_words(survived);
+        figures.add("ttl_" + std::to_string(asked.count()) + "s_survives_ms", survived.count());
+    }
+    // Two thirds of the least TTL are the election timeout.
+    const auto take_over = milliseconds(least_ttl) * 2 / 3 * 2;
+    const std::string sentence =
+        "a command under a lock does not notice when the store is away: " + text;
+    if (take_over >= std::min<milliseconds>(survived_outage(15s), long_take_over)) {
+        finding one{level::warn, "outage",
+                    sentence + "; a new leader may take " + duration_words(take_over),
+                    "give locks a longer --ttl, or lower etcd's --election-timeout",
+                    std::move(figures)};
+        return to.add(std::move(one));
+    }
+    to.good("outage", sentence, std::move(figures));
+}
+
+}  // namespace trinco::program::doctor

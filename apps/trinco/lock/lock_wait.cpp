@@ -1,0 +1,229 @@
+#include "apps/trinco/lock/lock_wait.hpp"
+
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+
+#include "apps/trinco/command_line/duration.hpp"
+#include "apps/trinco/lock/ending_signals.hpp"
+#include "apps/trinco/lock/lock_words.hpp"
+#include "apps/trinco/stores/open_store.hpp"
+#include "store/open.hpp"
+#include "trinco/error.hpp"
+
+namespace trinco::program {
+namespace {
+
+using namespace std::chrono_literals;
+using detail::boot_clock;
+using std::chrono::milliseconds;
+
+constexpr auto interrupted_patience = 300ms;  // for giving back, with somebody at Ctrl-C
+constexpr auto first_report = 100ms;          // of a wait that is none before
+constexpr auto report_every = 1s;
+constexpr auto store_rest = 1s;  // between attempts to reach a store that does not answer
+constexpr auto never = boot_clock::time_point::max();
+
+}  // namespace
+
+lock_wait::lock_wait(const lock_options& options, const lock_plan& plan, const store& at,
+                     signal_desk& desk, contender& own)
+    : options_(options),
+      plan_(plan),
+      at_(at),
+      desk_(desk),
+      own_(own),
+      voice_(plan, options.verbose) {
+    const char* const outer = std::getenv("TRINCO_LOCK");
+    const char* const lease = std::getenv("TRINCO_LEASE");
+    if (outer != nullptr && lease != nullptr && plan_.what.name == outer) outer_lease_ = lease;
+}
+
+bool lock_wait::is_store_gone() const {
+    return detail::store_access::state(at_)->locks()->is_gone();
+}
+
+std::optional<lock_end> lock_wait::acquire() {
+    began_ = boot_clock::now();
+    reported_.clear();
+    deadline by;
+    if (plan_.wait && *plan_.wait > 0ms) by = began_ + *plan_.wait;
+    for (bool again = false;; again = true) {
+        if (has_entered_ && is_store_gone()) {
+            return ended_with(complain({exit_unavailable, voice_.name() + ": " + store_is_gone +
+                                                              " while this one waited"}));
+        }
+        if (auto end = enter(by)) return end;
+        has_entered_ = true;
+        if (again) {
+            say(voice_.name() +
+                ": the place in its queue was lost, because this process was stopped or the store "
+                "away for longer than the TTL; it queues anew");
+        }
+        const step over = wait();
+        if (over == step::granted) return std::nullopt;
+        if (over == step::ended) return end_;
+    }
+}
+
+std::optional<lock_end> lock_wait::enter(const deadline& by) {
+    for (bool is_said = false;; is_said = true) {
+        std::optional<problem> bad;
+        {
+            // A store that does not answer is waited for inside the library.
+            const ending_signals_allowed meanwhile;
+            bad = own_.enter(by);
+        }
+        if (!bad) return std::nullopt;
+        if (!waits_for_store(*bad, by)) return ended_with(complain(*bad));
+        if (!is_said) say(bad->sentence + "; it goes on trying");
+        if (rest() == step::ended) return end_;
+    }
+}
+
+bool lock_wait::waits_for_store(const problem& bad, const deadline& by) const {
+    return plan_.value && has_entered_ && bad.code == exit_unavailable && !is_store_gone() &&
+           (!by || boot_clock::now() < *by);
+}
+
+lock_wait::step lock_wait::rest() {
+    ::pollfd signals{desk_.descriptor(), POLLIN, 0};
+    for (const auto end = boot_clock::now() + store_rest; boot_clock::now() < end;) {
+        ::poll(&signals, 1, static_cast<int>(whole(end - boot_clock::now()).count()) + 1);
+        if (look_for_signal() == step::ended) return step::ended;
+    }
+    return step::waits;
+}
+
+lock_wait::step lock_wait::wait() {
+    const bool soon = options_.verbose || !outer_lease_.empty();
+    next_report_ = soon ? boot_clock::now() + first_report : next_report();
+    for (;;) {
+        std::array<::pollfd, 2> fds{::pollfd{desk_.descriptor(), POLLIN, 0},
+                                    ::pollfd{own_.descriptor(), POLLIN, 0}};
+        ::poll(fds.data(), fds.size(), until_report());
+        if (look_for_signal() == step::ended) return step::ended;
+        if (const auto now = look_for_answer(); now != step::waits) return now;
+        if (boot_clock::now() >= next_report_) report();
+    }
+}
+
+lock_wait::step lock_wait::look_for_answer() {
+    const auto answer = own_.news().answer;
+    if (!answer) return step::waits;
+    if (!*answer) {
+        granted_ = boot_clock::now();
+        report_granted();
+        return step::granted;
+    }
+    if (*answer == errc::lost) return step::again;
+    end_.code = not_acquired(*answer);
+    end_.left = own_.leave(answer_patience);
+    return step::ended;
+}
+
+lock_wait::step lock_wait::look_for_signal() {
+    while (const auto number = desk_.next()) {
+        if (is_ending_signal(*number)) {
+            end_ = interrupted(*number);
+            return step::ended;
+        }
+        if (*number == SIGTSTP) ::raise(SIGSTOP);
+        // The others are for a command, and there is none yet.
+    }
+    return step::waits;
+}
+
+lock_end lock_wait::interrupted(int number) {
+    const ending_signals_allowed meanwhile;
+    lock_end end;
+    end.code = exit_signal + number;
+    end.interrupted = number;
+    end.by_key = desk_.came_from_terminal();
+    end.left = own_.leave(interrupted_patience);
+    say(voice_.name() + ": interrupted while waiting" +
+        (end.left ? ""
+                  : "; the store does not answer, so the place in its queue ends with this "
+                    "process"));
+    return end;
+}
+
+int lock_wait::not_acquired(const std::error_code& error) {
+    const auto waited = duration_words(whole(boot_clock::now() - began_));
+    if (error == errc::conflict || error == errc::not_acquired) {
+        if (options_.quiet) return static_cast<int>(options_.code_not_acquired);
+        const auto holders = holders_words(own_.queue(), own_);
+        return complain({static_cast<int>(options_.code_not_acquired),
+                         voice_.name() +
+                             (error == errc::conflict
+                                  ? " is taken"
+                                  : " could not be had within " + duration_words(*plan_.wait)) +
+                             (holders.empty() ? "" : ": " + holders)});
+    }
+    if (error == errc::limit_mismatch) {
+        std::string others = "another number";
+        for (const auto& e : own_.queue()) {
+            if (e.kind == detail::claim_kind::permit) others = "-n " + std::to_string(e.n);
+        }
+        return complain({exit_usage, voice_.name() + " is used with " + others +
+                                         " and not with -n " + std::to_string(plan_.what.n) +
+                                         "; all its users give the same number"});
+    }
+    return complain({exit_code_of(error), voice_.name() + " could not be had from the store " +
+                                              std::string(at_.url()) + ": " +
+                                              locks_reason(at_, error) + ", after " + waited});
+}
+
+int lock_wait::until_report() const {
+    if (next_report_ == never) return -1;
+    return static_cast<int>(whole(next_report_ - boot_clock::now()).count()) + 1;
+}
+
+// With --verbose again and again; else once, for somebody at a terminal, who wonders what happens.
+boot_clock::time_point lock_wait::next_report() const {
+    const bool wonders = !options_.quiet && reported_.empty() && ::isatty(STDERR_FILENO) == 1;
+    return options_.verbose || wonders ? boot_clock::now() + report_every : never;
+}
+
+void lock_wait::report() {
+    const auto queue = own_.queue();
+    const bool is_first = !outer_lease_.empty();
+    if (is_first) warn_of_itself(queue);
+    if (options_.verbose || !is_first) report_place(queue);
+    next_report_ = next_report();
+}
+
+void lock_wait::report_place(const std::vector<detail::entry>& queue) {
+    const auto ahead = place_words(queue, own_);
+    // Once for each place: how long the holder has had it changes all the time.
+    const auto place = ahead.substr(0, ahead.find(';'));
+    if (std::exchange(reported_, place) != place) say(voice_.name() + ": " + ahead);
+}
+
+// The one who holds it ends when its command does, and that waits for this one.
+void lock_wait::warn_of_itself(const std::vector<detail::entry>& queue) {
+    const std::string outer = std::exchange(outer_lease_, {}) + "/";
+    const bool holds = std::any_of(queue.begin(), queue.end(), [&](const detail::entry& e) {
+        return e.holds && std::string_view(e.handle).starts_with(outer);
+    });
+    if (!holds) return;
+    reported_ = "each waits for the other";
+    say(voice_.name() + " is held by the command that this one runs in, so that " + reported_ +
+        "; interrupt it, and leave out the inner 'trinco lock' or give it --wait");
+}
+
+void lock_wait::report_granted() const {
+    if (!options_.verbose) return;
+    const auto token = own_.token();
+    voice_.tell("granted after " + short_time_words(granted_ - began_) +
+                (token == 0 ? "" : ", token " + std::to_string(token)) + ", lease " + own_.lease());
+}
+
+}  // namespace trinco::program

@@ -1,0 +1,66 @@
+// Waiting in the queue of a lock, until it is had, cannot be had, or somebody wants an end. Tells
+// the user what is waited for.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "apps/trinco/lock/contender.hpp"
+#include "apps/trinco/lock/lock_end.hpp"
+#include "apps/trinco/lock/lock_options.hpp"
+#include "apps/trinco/lock/lock_voice.hpp"
+#include "apps/trinco/process/supervise.hpp"
+#include "core/loop.hpp"
+#include "trinco/store.hpp"
+
+namespace trinco::program {
+
+class lock_wait {
+public:
+    lock_wait(const lock_options& options, const lock_plan& plan, const store& at,
+              signal_desk& desk, contender& own);
+
+    // Nothing: it has the lock. Again and again, each time for as long as the plan says. A store
+    // that does not answer ends it; a candidate that has stood once waits for the store, too.
+    [[nodiscard]] std::optional<lock_end> acquire();
+    [[nodiscard]] detail::boot_clock::time_point granted() const noexcept { return granted_; }
+
+private:
+    enum class step : std::uint8_t { waits, granted, again, ended };
+    using deadline = std::optional<detail::deadline>;
+
+    std::optional<lock_end> enter(const deadline& by);
+    [[nodiscard]] bool waits_for_store(const problem& bad, const deadline& by) const;
+    step rest();
+    step wait();
+    step look_for_answer();
+    step look_for_signal();
+    lock_end interrupted(int number);
+    int not_acquired(const std::error_code& error);
+    [[nodiscard]] int until_report() const;
+    [[nodiscard]] detail::boot_clock::time_point next_report() const;
+    void report();
+    void report_place(const std::vector<detail::entry>& queue);
+    void warn_of_itself(const std::vector<detail::entry>& queue);
+    void report_granted() const;
+    [[nodiscard]] bool is_store_gone() const;
+
+    const lock_options& options_;
+    const lock_plan& plan_;
+    const store& at_;
+    signal_desk& desk_;
+    contender& own_;
+    const lock_voice voice_;
+    bool has_entered_ = false;  // once, at least
+    detail::boot_clock::time_point began_{};
+    detail::boot_clock::time_point granted_{};
+    detail::boot_clock::time_point next_report_{};
+    std::string outer_lease_;  // of a lock of the same name that this program runs under
+    std::string reported_;
+    lock_end end_;  // without the lock
+};
+
+}  // namespace trinco::program
