@@ -9,7 +9,7 @@ CTEST = ctest --output-on-failure --parallel $(JOBS) --no-tests=error
 
 .DEFAULT_GOAL := build
 .PHONY: build demo test servers bench torture torture-redis differential sanitize mutants format \
-        install setup help test-debian13 clean packages
+        install setup help test-debian13 test-etcd clean packages
 
 ## build everything, tests too, into build/release (what `make` alone does)
 build: build/$(BUILD)/build.ninja
@@ -25,12 +25,22 @@ test: build
 	@scripts/servers || true
 	@$(CTEST) --test-dir build/$(BUILD) $(ARGS)
 
+## the tests with real etcd on all its versions, 3.4 to 3.6, and with 10,000 waiting locks
+test-etcd: build
+	@scripts/servers || true
+	@for program in build/$(BUILD)/tests/store/etcd/*_realtime_test \
+	    build/$(BUILD)/tests/contract/lock_etcd_realtime_test; do \
+	    echo "== $$program"; \
+	    TRINCO_ETCD_LONG=1 TRINCO_ETCD_WAITERS=10000 $$program --gtest_brief=1 $(ARGS) || exit 1; \
+	done
+
 ## fetch the servers that only tests need (Redis, Valkey, etcd) into a cache outside of the clone
 servers:
 	@scripts/servers
 
-## measure the breaker's hot path and what local: costs (nothing else should run meanwhile)
+## measure the breaker's hot path and what stores cost (nothing else should run meanwhile)
 bench: build/release/build.ninja
+	@scripts/servers || true
 	@cmake --build build/release --target benchmarks
 	@for program in build/release/bench/*_bench; do \
 	    echo "== $$program"; $$program $(ARGS) || exit 1; \

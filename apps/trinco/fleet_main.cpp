@@ -3,7 +3,6 @@
 
 #include <sys/prctl.h>
 
-#include "apps/trinco/process/quiet_grpc.hpp"
 #include "apps/trinco/servers/servers.hpp"
 #include "apps/trinco/start/start_program.hpp"
 #include "apps/trinco/stores/server_stores.hpp"
@@ -11,9 +10,6 @@
 int main(int argc, char** argv) {
     using namespace trinco::program;
     ::prctl(PR_SET_NAME, "trinco");  // in ps and for killall, too
-#if TRINCO_ETCD
-    quiet_grpc();
-#endif
     offer_servers({
 #if TRINCO_REDIS
         redis_server(),

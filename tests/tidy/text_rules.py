@@ -10,6 +10,7 @@ FUNCTION_LINES = 70
 WIDTH = 100
 
 CPP = ('.hpp', '.cpp')
+GO = ('.go', 'go.mod')    # indented with tabs by Go's own formatter
 # The torture and the fleet's proofs are real processes in real time, all of it.
 TESTS_ON_REAL_TIME = re.compile(r'^tests/(?:torture|redis_fleet)/|_realtime\w*\.[a-z]+$')
 # The words are split so that this file does not find itself.
@@ -50,11 +51,13 @@ def _size(path, text):
 
 
 def _lines(path, text):
+    if path.endswith('go.sum'):    # written by Go
+        return
     is_prose = path.endswith('.md')
     for number, line in enumerate(text.split('\n'), 1):
         if len(line) > WIDTH and not (is_prose and (line.startswith('|') or '](' in line)):
             yield Finding(path, number, 'width', f'{len(line)} characters, over {WIDTH}: wrap it')
-        if '\t' in line and path != 'Makefile':
+        if '\t' in line and path != 'Makefile' and not path.endswith(GO):
             yield Finding(path, number, 'tabs', 'indent with spaces')
         if line != line.rstrip():
             yield Finding(path, number, 'blanks', 'remove the blanks at the end of the line')

@@ -125,18 +125,20 @@ int run(const invocation& call) {
     made->declare(parsed);
     const auto mistake = parsed.parse(call.own, called(*call.entry));
     if (parsed.wants_help()) return print(help_on_command(*call.entry));
-    if (call.entry->runs_a_command && (mistake || call.command.empty())) {
+    const bool runs_one = call.entry->runs_a_command && !made->only_looks();
+    if (runs_one && (mistake || call.command.empty())) {
         const std::string name(call.entry->name);
         const auto hint = habit_hint(name, call.own, call.command, parsed, name == "lock");
         if (hint) return wrong(*hint);
     }
-    if (call.entry->runs_a_command && call.command.empty()) {
+    if (runs_one && call.command.empty()) {
         return nothing_to_run(call, parsed, mistake);
     }
     if (mistake) return complain(*mistake);
-    if (call.separated && !call.entry->runs_a_command) {
-        return wrong("'trinco " + called(*call.entry) +
-                     "' runs no command; nothing is expected behind --");
+    if (call.separated && !runs_one) {
+        return wrong("'trinco " + called(*call.entry) + "' runs no command" +
+                     (call.entry->runs_a_command ? " with these options" : "") +
+                     "; nothing is expected behind --");
     }
     return made->run(call.command);
 }

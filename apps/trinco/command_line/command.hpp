@@ -18,6 +18,8 @@ class command {
 public:
     virtual ~command() = default;
     virtual void declare(arguments& to) = 0;
+    // Of a command that runs one, once it has been parsed: whether it runs none this time.
+    [[nodiscard]] virtual bool only_looks() const { return false; }
     // The exit code. What goes wrong has been said by then. `words`: the user's command, what stood
     // behind "--"; empty for commands that run none.
     virtual int run(std::span<const std::string> words) = 0;

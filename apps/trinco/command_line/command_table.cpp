@@ -9,6 +9,7 @@
 #include "apps/trinco/demo/demo_commands.hpp"
 #include "apps/trinco/demo/gateway_commands.hpp"
 #include "apps/trinco/doctor/doctor_command.hpp"
+#include "apps/trinco/elect/elect_command.hpp"
 #include "apps/trinco/help/help_command.hpp"
 #include "apps/trinco/lock/lock_command.hpp"
 #include "apps/trinco/locks/locks_commands.hpp"
@@ -38,6 +39,18 @@ constexpr command_entry entries[] = {
      "suspended) the command is stopped before that, and so is it when this program is killed or "
      "paused. What the command started and left behind is waited for, and holds the lock as long "
      "as it lives."},
+    {"elect", "", "elect NAME [options] -- COMMAND...",
+     "runs a command while it leads, and stands again when it does not", runs_a_command, listed,
+     make_elect_command,
+     "elect scheduler --value 10.0.0.7:8080 -- scheduler\nelect scheduler --observe",
+     "Of all who stand for a name one leads, and the others wait in the order of their coming. "
+     "When the lead is about to be lost the command is stopped before another one can lead, as "
+     "'trinco lock' does it, and the program stands again; it ends when the command ends by "
+     "itself, with its exit code. The command finds TRINCO_LOCK, TRINCO_LEASE and TRINCO_TOKEN in "
+     "its environment; the token grows with every leader.\n"
+     "With --observe no command is run: a line for the leader and one for each change, also that "
+     "there is none. On etcd these are the elections of 'etcdctl elect'. An election and a lock "
+     "of one name are one."},
     {"call", "", "call BREAKER [options] -- COMMAND...",
      "runs a command behind a circuit breaker that all processes share", runs_a_command, listed,
      make_call_command,
@@ -117,7 +130,14 @@ constexpr command_entry entries[] = {
      "Something else than a breaker may live under its keys in Redis, and then nobody can use it: "
      "'trinco doctor' finds that, and --force removes it."},
     {"locks", "ls", "locks ls [NAME|PREFIX*] [options]", "lists locks, their holders and queues",
-     runs_none, listed, make_locks_ls, "locks ls\nlocks ls 'reports/*' -o json"},
+     runs_none, listed, make_locks_ls, "locks ls 'reports/*' -o json\nlocks ls --for 10s",
+     "WAITERS and WAIT: how many wait for it, and how long the one has waited that waited longest. "
+     "Stores keep no history, so that --for finds out by looking, some twenty times a second:\n"
+     "USED is the share of the looks in which somebody held it (of a semaphore, of its permits). A "
+     "lock that is handed on and used more than 70 % makes its users slow: who comes finds a "
+     "queue.\n"
+     "P99-WAIT is what all but one of a hundred waited at most: of everybody who was seen, until "
+     "the grant or so far, to about 50 ms."},
     {"locks", "show", "locks show NAME [options]",
      "shows who holds one, and who waits, in the order of the queue", runs_none, listed,
      make_locks_show, "locks show nightly\nlocks show nightly -o json"},
@@ -147,14 +167,23 @@ constexpr command_entry entries[] = {
 
     // Others.
     {"demo", "", "demo [options]", "sells the last ticket once, and stops calling what is dead",
-     runs_none, listed, demo::make_demo, "demo\ndemo --breakers redis://127.0.0.1:6379",
+     runs_none, listed, demo::make_demo, "demo\ndemo --locks etcd://127.0.0.1:2379",
      "Real processes on this machine, for less than a minute; nothing is needed, nothing is left. "
-     "With --breakers the second act alone, its breaker shared through that server.\n"
+     "With --breakers the second act alone, its breaker shared through that server. With --locks "
+     "those about locks, kept there, and, where an etcd can be started, what becomes of a lock "
+     "when "
+     "the leader of three nodes is killed.\n"
      "Exit code 0: everything that was to be seen was seen."},
     {"demo-sell", "", "demo-sell [options]", "a process of the demo", runs_none, hidden,
      demo::make_demo_sell},
     {"demo-service", "", "demo-service [options]", "a process of the demo", runs_none, hidden,
      demo::make_demo_service},
+    {"demo-invoice", "", "demo-invoice [options]", "a process of the demo", runs_none, hidden,
+     demo::make_demo_invoice},
+    {"demo-hold", "", "demo-hold", "a process of the demo", runs_none, hidden,
+     demo::make_demo_hold},
+    {"demo-grants", "", "demo-grants", "a process of the demo", runs_none, hidden,
+     demo::make_demo_grants},
     {"demo-gateway", "", "demo-gateway", "a process of the demo", runs_none, hidden,
      demo::make_demo_gateway},
     {"demo-caller", "", "demo-caller [options]", "a process of the demo", runs_none, hidden,

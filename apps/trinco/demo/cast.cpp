@@ -15,7 +15,6 @@
 #include <system_error>
 
 #include "apps/trinco/exit_codes.hpp"
-#include "apps/trinco/process/quiet_grpc.hpp"
 
 namespace trinco::program::demo {
 namespace {
@@ -28,6 +27,7 @@ using steady = std::chrono::steady_clock;
 struct preparation {
     std::vector<std::string> words;
     std::vector<std::string> environment;
+    std::string program;
     std::vector<char*> argv;
     std::vector<char*> envp;
     int in = -1;
@@ -39,12 +39,12 @@ struct preparation {
 std::vector<std::string> environment_of(const role& as) {
     std::vector<std::string> all;
     for (char** entry = environ; *entry != nullptr; ++entry) {
-        if (is_quieting_grpc(*entry)) continue;
         const std::string_view text(*entry);
         const std::string_view name = text.substr(0, text.find('='));
         const bool replaced = std::any_of(as.environment.begin(), as.environment.end(),
                                           [&](const auto& own) { return own.first == name; });
-        if (!replaced && !name.starts_with("TRINCO_")) all.emplace_back(text);
+        const bool decides = name.starts_with("TRINCO_") || name.starts_with("ETCD_");
+        if (!replaced && !decides) all.emplace_back(text);
     }
     for (const auto& [name, value] : as.environment) all.push_back(name + "=" + value);
     return all;
@@ -72,7 +72,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
         ::dup2(with.errors, STDERR_FILENO) < 0) {
         ::_exit(exit_cannot_execute);
     }
-    ::execve("/proc/self/exe", with.argv.data(), with.envp.data());
+    ::execve(with.program.c_str(), with.argv.data(), with.envp.data());
     ::_exit(exit_cannot_execute);
 }
 
@@ -100,7 +100,9 @@ milliseconds left_until(steady::time_point end) {
 std::variant<cast, problem> cast::start(const role& as) {
     preparation with;
     with.words = as.words;
-    with.words.insert(with.words.begin(), "trinco");
+    with.program = as.program.empty() ? "/proc/self/exe" : as.program.string();
+    with.words.insert(with.words.begin(),
+                      as.program.empty() ? "trinco" : as.program.filename().string());
     with.environment = environment_of(as);
     with.argv = pointers_to(with.words);
     with.envp = pointers_to(with.environment);

@@ -1,4 +1,4 @@
-// A process of the demonstration: this same program, started with a hidden command.
+// A process of the demonstration: this same program, started with a hidden command, or another one.
 //
 //     auto started = cast::start({.words = {"demo-service", "--shop", shop.string()}});
 //     if (auto* why = std::get_if<problem>(&started)) return *why;
@@ -7,7 +7,7 @@
 //     while (auto line = service.next_line()) ...
 //
 // What it runs   /proc/self/exe with the words, so that the demonstration needs no path and works
-//                from any place where the program lies.
+//                from any place where the program lies; with `program`, that file.
 // Ends           with the thread that started it (PDEATHSIG KILL): start it from one that stays,
 //                normally the main thread. The destructor kills it and its process group and reaps
 //                it. What it has started itself it must tie to its own life in the same way.
@@ -15,7 +15,8 @@
 //                and what stands still below it (SIGSTOP) is woken by the kernel when its parent
 //                dies: an orphaned process group gets HUP and CONT. Mask and dispositions are the
 //                default ones.
-// Environment    the demonstration's without its TRINCO_ variables, and what `environment` adds.
+// Environment    the demonstration's without its TRINCO_ and ETCD_ variables, and what
+//                `environment` adds.
 // Descriptors    stdin, stdout and stderr, no others.
 //
 // Threads: one thread an object. Errors are values.
@@ -39,7 +40,8 @@ namespace trinco::program::demo {
 struct role {
     std::vector<std::string> words;  // what follows the program's name
     std::vector<std::pair<std::string, std::string>> environment = {};
-    std::filesystem::path errors = {};  // its stderr is appended to this file; empty: thrown away
+    std::filesystem::path errors = {};   // its stderr is appended to this file; empty: thrown away
+    std::filesystem::path program = {};  // empty: this one
 };
 
 class cast {

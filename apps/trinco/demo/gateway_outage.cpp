@@ -69,7 +69,7 @@ private:
         for (std::size_t i = 0; i < callers; ++i) {
             caller_settings of{"service-" + std::to_string(i + 1),
                                static_cast<std::uint16_t>(std::stoi(*listens)), seed(random_)};
-            if (guarded_) of.store = on_.store_url;
+            if (guarded_) of.store = on_.breakers_url;
             of.name_space = on_.name_space;
             of.errors = on_.scratch / "errors";
             auto started = cast::start(caller_role(of));
@@ -245,7 +245,7 @@ private:
                                   {"calls " + std::to_string(now.came)},
                                   {"waiting " + std::to_string(waiting_),
                                    waiting_ > 20 ? tone::bad : tone::plain}}});
-        const std::string scheme = on_.store_url.substr(0, on_.store_url.find(':') + 1);
+        const std::string scheme = on_.breakers_url.substr(0, on_.breakers_url.find(':') + 1);
         rows.push_back({.label = "breaker",
                         .cells = {{guarded_ ? "shared by all 5 through " + scheme : "none",
                                    guarded_ ? tone::good : tone::bad}}});

@@ -42,11 +42,13 @@ public:
                                           "--think",
                                           std::to_string(think.count()) + "ms"};
         if (locked_) {
-            words = under_lock("last-ticket", on_.store_url, words);
+            words = under_lock("last-ticket", words);
         } else {
             words.push_back("--on-go");
         }
-        auto started = cast::start({.words = words, .errors = on_.scratch / "errors"});
+        auto started = cast::start({.words = words,
+                                    .environment = {{"TRINCO_LOCKS", on_.locks_url}},
+                                    .errors = on_.scratch / "errors"});
         if (auto* why = std::get_if<problem>(&started)) return std::move(*why);
         buyers_.push_back({name, std::move(std::get<cast>(started))});
         return std::nullopt;

@@ -18,8 +18,10 @@ using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 using steady = std::chrono::steady_clock;
 
-// All acts together: what the user was promised, less the time that clearing up may take.
+// All acts together: what the user was promised, less the time that clearing up may take. On
+// servers, and with nodes that are to be started, nothing was promised.
 constexpr auto whole_time = 56s;
+constexpr auto whole_time_elsewhere = 110s;
 // An act that has not ended by then has failed, so that the next one has its time.
 constexpr auto time_of_act = 30s;
 
@@ -80,23 +82,30 @@ programme_result play(const programme& what, voice& to, const interruption& end,
     auto& place = std::get<scratch>(made);
     household processes;
     const std::string file = "local:" + (place.folder() / "demo.db").string();
-    const std::string& url = what.breakers ? what.breakers->url : file;
+    const std::string& breakers = what.breakers ? what.breakers->url : file;
+    const std::string& locks = what.locks ? what.locks->url : file;
     const std::string name_space = what.breakers ? what.breakers->name_space : "default";
-    if (!what.breakers) all.failure = check_store(file);
+    if (!what.breakers || !what.locks) all.failure = check_store(file);
+    const bool elsewhere = what.breakers || what.locks || !what.etcd.empty();
+    const auto end_of_all = began + (elsewhere ? whole_time_elsewhere : whole_time);
     for (const act* one : what.acts) {
         if (all.failure || end.signal() != 0) break;
         to.enter(one->name);
         to.tell("act", one->scene);
         const std::filesystem::path folder = place.folder() / one->name;
-        const auto until = std::min(steady::now() + time_of_act, began + whole_time);
-        all.acts.push_back(
-            play_one(*one, {what.seed, folder, url, name_space, to, end.descriptor(), until}));
+        const auto until = std::min(steady::now() + time_of_act, end_of_all);
+        all.acts.push_back(play_one(*one, {what.seed, folder, breakers, locks, name_space,
+                                           what.etcd, to, end.descriptor(), until}));
         to.show({});
         if (!all.acts.back().held()) all.last_error = last_line_of(folder / "errors");
     }
     to.enter({});
     const bool gone = processes.end(2s);
-    if (what.breakers) all.left_there = clear(*what.breakers).value_or("");
+    for (const auto* const shared : {&what.breakers, &what.locks}) {
+        if (!*shared) continue;
+        const auto left = clear(**shared);
+        if (left) all.left_there += (all.left_there.empty() ? "" : "; ") + *left;
+    }
     all.nothing_left = place.remove() && gone;
     all.took = std::chrono::duration_cast<milliseconds>(steady::now() - began);
     return all;

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,7 +34,7 @@ struct programme_result {
     std::vector<played> acts;
     std::chrono::milliseconds took{0};
     bool nothing_left = false;            // neither a process nor a file
-    std::string left_there = {};          // what the shared store keeps for a while
+    std::string left_there = {};          // what a shared store keeps for a while
     std::string last_error = {};          // what a process said last on its stderr
     std::optional<problem> failure = {};  // nothing could be played at all
     [[nodiscard]] bool held() const;
@@ -43,6 +44,8 @@ struct programme {
     std::vector<const act*> acts;
     std::uint32_t seed = 1;
     std::optional<shared_store> breakers = {};  // instead of the demonstration's own file
+    std::optional<shared_store> locks = {};     // the same
+    std::filesystem::path etcd = {};            // the program of act (d), if that is played
 };
 
 // On return every process is gone and the scratch folder, too, unless the result says otherwise.

@@ -94,7 +94,7 @@ private:
                                 static_cast<std::uint32_t>(random_())};
             of.errors = on_.scratch / "errors";
             if (locked_) {
-                of.locks = on_.store_url;
+                of.locks = on_.locks_url;
                 for (const mishap& one : outcome_.mishaps) of.parts.push_back({one.kind, one.at});
             }
             auto started = cast::start(service_role(of));

@@ -28,7 +28,7 @@ public:
         to.text("--shop", shop_, "FOLDER", "the shop's folder");
         to.text("--seller", seller_, "NAME", "who sells");
         to.number("--seed", seed_, {0, UINT32_MAX}, "of customers and thinking");
-        to.text("--locks", locks_, "URL", "sell under a lock of this store");
+        to.flag("--locked", locked_, "sell under a lock of the store of TRINCO_LOCKS");
         to.text("--parts", parts_, "NAME:LEFT,...", "who plays a part");
     }
 
@@ -40,8 +40,7 @@ public:
             wait(milliseconds(customer(random)));
             const milliseconds think(thinking(random));
             // With a lock one sells at a time: slower, so that it can be watched.
-            const int code =
-                locks_.empty() ? sell_at_once(think) : sell_under_lock(think * 2 + 5ms);
+            const int code = locked_ ? sell_under_lock(think * 2 + 5ms) : sell_at_once(think);
             if (code == sale_sold_out) return exit_ok;
             if (!may_happen(code)) return code;
         }
@@ -73,7 +72,10 @@ private:
                                           "--think",
                                           std::to_string(think.count()) + "ms"};
         if (!parts_.empty()) words.insert(words.end(), {"--parts", parts_});
-        role as{.words = under_lock("tickets", locks_, words)};
+        role as{.words = under_lock("tickets", words)};
+        if (const char* const url = std::getenv("TRINCO_LOCKS")) {
+            as.environment = {{"TRINCO_LOCKS", url}};
+        }
         as.errors = "/proc/self/fd/2";
         auto started = cast::start(as);
         if (const auto* why = std::get_if<problem>(&started)) {
@@ -96,7 +98,7 @@ private:
     std::string shop_;
     std::string seller_;
     std::uint32_t seed_ = 1;
-    std::string locks_;
+    bool locked_ = false;
     std::string parts_;
 };
 
@@ -106,17 +108,19 @@ role service_role(const service_settings& of) {
     role as;
     as.words = {"demo-service", "--shop", of.shop.string(),       "--seller",
                 of.seller,      "--seed", std::to_string(of.seed)};
-    if (!of.locks.empty()) as.words.insert(as.words.end(), {"--locks", of.locks});
+    if (!of.locks.empty()) {
+        as.words.emplace_back("--locked");
+        as.environment = {{"TRINCO_LOCKS", of.locks}};
+    }
     if (!of.parts.empty()) as.words.insert(as.words.end(), {"--parts", text_of(of.parts)});
     as.errors = of.errors;
     return as;
 }
 
-std::vector<std::string> under_lock(std::string_view name, const std::string& locks,
-                                    const std::vector<std::string>& words) {
+std::vector<std::string> under_lock(std::string_view name, const std::vector<std::string>& words) {
     // An empty configuration: what the user has configured must not decide what is shown.
-    std::vector<std::string> all = {"lock", std::string(name), "--ttl",     "2s", "--locks",
-                                    locks,  "--config",        "/dev/null", "--", "/proc/self/exe"};
+    std::vector<std::string> all = {"lock",     std::string(name), "--ttl", "2s",
+                                    "--config", "/dev/null",       "--",    "/proc/self/exe"};
     all.insert(all.end(), words.begin(), words.end());
     return all;
 }

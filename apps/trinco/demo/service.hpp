@@ -23,7 +23,7 @@ struct service_settings {
     std::filesystem::path shop;
     std::string seller;
     std::uint32_t seed = 1;
-    std::string locks = {};  // the store's URL; empty: sells without a lock
+    std::string locks = {};  // the store's URL, may hold a password; empty: sells without a lock
     std::vector<part> parts = {};
     std::filesystem::path errors = {};
 };
@@ -31,8 +31,8 @@ struct service_settings {
 // The role that plays it.
 [[nodiscard]] role service_role(const service_settings& of);
 
-// How to run something under a lock of the demonstration.
-[[nodiscard]] std::vector<std::string> under_lock(std::string_view name, const std::string& locks,
+// How to run something under a lock of the demonstration; TRINCO_LOCKS of its role has the store.
+[[nodiscard]] std::vector<std::string> under_lock(std::string_view name,
                                                   const std::vector<std::string>& words);
 
 inline constexpr std::chrono::seconds ttl_shown{2};

@@ -4,11 +4,17 @@
 
 #include <algorithm>
 
+#include "store/shown_url.hpp"
+
 namespace trinco::program::demo {
 
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 using steady = std::chrono::steady_clock;
+
+bool stage::locks_on_server() const {
+    return detail::scheme_of(locks_url) != "local";
+}
 
 bool stage::interrupted() const {
     ::pollfd readable{interruption, POLLIN, 0};

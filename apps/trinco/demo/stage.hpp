@@ -65,12 +65,16 @@ public:
 struct stage {
     std::uint32_t seed = 1;
     std::filesystem::path scratch;  // a folder of this act alone: exists, empty, absolute
-    std::string store_url;          // local: in the scratch folder; shared by all acts
+    std::string breakers_url;       // both local: in the scratch folder, or a server; may hold a
+    std::string locks_url;          // password, so it is handed on in the environment only
     std::string name_space;         // of breakers
+    std::filesystem::path etcd;     // the program that act (d) starts
     narrator& to;
     int interruption = -1;  // readable, and stays so, once the user wants it to end
     std::chrono::steady_clock::time_point until{};  // the act returns by then, whatever happens
 
+    // Whether locks are kept by a server, which knows of a dead holder by the end of its lease.
+    [[nodiscard]] bool locks_on_server() const;
     [[nodiscard]] bool interrupted() const;
     // Interrupted, or `until` has come.
     [[nodiscard]] bool over() const;

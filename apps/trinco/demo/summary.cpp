@@ -103,7 +103,7 @@ std::string summary_json(const programme& what, const programme_result& seen) {
         .add("ok", seen.held())
         .add("elapsed_ms", seen.took.count())
         .add("nothing_left", seen.nothing_left && seen.left_there.empty());
-    for (const std::string_view name : {"tickets", "breaker"}) {
+    for (const std::string_view name : {"tickets", "breaker", "invoice", "leader"}) {
         const played* found = nullptr;
         for (const played& one : seen.acts) {
             if (one.what->name == name) found = &one;

@@ -12,7 +12,7 @@ namespace trinco::program::demo {
                                        bool colours);
 
 // The last line of --json: {"schema", "seed", "ok", "elapsed_ms", "nothing_left", "tickets": {...},
-// "breaker": {...}}; an act that was not played is null.
+// "breaker": {...}, "invoice": {...}, "leader": {...}}; an act that was not played is null.
 [[nodiscard]] std::string summary_json(const programme& what, const programme_result& seen);
 
 // How the user calls this program: "trinco" when that finds it, otherwise its path.

@@ -31,9 +31,17 @@ breakers (schema 2), whatever the verb
   of show, set and unset also: options (durations as window_ms), instances; of show: measured
 
 locks (schema 1)
-  {"schema", "locks": [{"name", "kind", "holders": [...], "waiters": 3}]}    ls
+  {"schema", "locks": [{"name", "kind", "holders": [...], "waiters": 3, "longest_wait_ms"}]}    ls
   {"schema", "name", "holders": [...], "waiters": [...]}                     show
   {"schema", "at", "change", "name", ...}                                    watch, a line a change
+  ls --for adds "looked_ms" and "looks", and of each lock
+  use                 {"share", "grants", "waits", "p99_wait_ms"}
+
+elect --observe (schema 1), a line a change
+  {"schema", "at", "change", "election", "leader": {"value", "token"}, "reason"}
+
+  change is leader, store_lost (with reason) or store_back; leader is null when there is none, or it
+  is not known
 
 doctor (schema 1)
   {"schema", "level", "stores": [{"use", "store", "namespace", "level", "checks": [...]}]}

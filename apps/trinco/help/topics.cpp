@@ -22,13 +22,15 @@ configuration ('trinco help config').
     R"(  redis://HOST     yes       no     a fleet: Redis from 6.0 on, or Valkey; see below
 )"
 #endif
+#if TRINCO_ETCD
+    R"(  etcd://HOST      no        yes    a fleet: etcd from 3.4 on; see below
+)"
+#endif
     R"(  memory:          yes       yes    one process: tests of what uses the library; refused here
   memory:NAME      yes       yes    the same, several apart from each other
 
 A program opens the same store with the driver of its scheme: trinco::open(url, {drivers...}) with
-trinco::drivers::redis(), trinco::drivers::local() or trinco::drivers::memory(). See
-include/trinco/store.hpp.
-No store of this version shares locks between machines.
+trinco::drivers::redis(), etcd(), local() or memory(). See include/trinco/store.hpp.
 )"
 #if TRINCO_REDIS
     R"(
@@ -51,6 +53,20 @@ What has a meaning in a URL is written with percent signs (%40 for @). 'trinco d
 all is well there, and which rights the user lacks.
 )"
 #endif
+#if TRINCO_ETCD
+    R"(
+  etcd://HOST[:2379],HOST,...    the members of one cluster: name all, so that one may be away
+  etcds://HOST,...               the same with TLS
+
+  USER:PASSWORD@ before them     who logs in; from TRINCO_LOCKS or a file, since every user of the
+                                 machine can read a command line
+  ?ca=, ?cert=&key=, ?server_name=, ?verify=no     as for Redis: PEM files, whom to believe
+  ?prefix=NAME                   all keys begin with NAME/; default: none, so that locks and
+                                 elections are those of etcdctl and of Go's concurrency package
+  ?token_epoch=N                 0 to 255; raise it after a snapshot was restored, since tokens are
+                                 made of revisions, which go back then
+)"
+#endif
     ;
 
 constexpr std::string_view exit_codes =
@@ -64,7 +80,8 @@ constexpr std::string_view exit_codes =
          'trinco call' decides by its mirror then, or without one runs its command all the same;
          with --on-no-store refuse it does neither
 74       standard output could not be written
-75       the lock was not acquired in time, or the circuit breaker refuses the call
+75       the lock was not acquired in time, or the circuit breaker refuses the call; of 'trinco
+         elect': it does not lead by then
 76       the lock was lost while the command ran
 77       the store cannot be used for want of rights; for the rest as 69
 79       what 'trinco once' is to run was interrupted, here or elsewhere: nobody knows whether it
@@ -96,7 +113,7 @@ constexpr std::string_view environment =
   TRINCO_CONFIG        --config      a configuration file, which must exist ('trinco help config')
   NO_COLOR, TERM=dumb                no colours, no moving display
 
-Set for the command of 'trinco lock':
+Set for the command of 'trinco lock', and of 'trinco elect' while it leads:
 
   TRINCO_LOCK          the name of the lock
   TRINCO_TOKEN         its fencing token: larger than any before; hand it to what must not be

@@ -115,7 +115,11 @@ private:
             if (h.how != how_t::asked) continue;
             const auto* const seen = find(rows, h.what.handle);
             if (seen != nullptr) {
+                // A listing that reads entries and leases one after the other finds the lease of
+                // who gave back in between gone: that it had run out nobody has seen.
+                const auto left = std::max(h.what.left - whole(now - looked_), 0ms);
                 h.what = *seen;
+                if (h.what.left == 0ms) h.what.left = left;
             } else {
                 const bool ran_out = h.what.left <= whole(now - looked_) + expiry_slack;
                 settle(h, ran_out ? how_t::expired : how_t::released);

@@ -1,9 +1,11 @@
 #include "apps/trinco/locks/lock_show.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 
 #include "apps/trinco/command_line/duration.hpp"
+#include "apps/trinco/locks/lock_use.hpp"
 #include "apps/trinco/output/table.hpp"
 #include "apps/trinco/output/visible.hpp"
 
@@ -51,6 +53,40 @@ const entry& first_of(const lock_row& row) {
     return row.holders.empty() ? row.waiters.front() : row.holders.front();
 }
 
+// NAME HOLDER HELD TTL WAITERS WAIT
+std::vector<std::string> cells_of(const lock_row& row) {
+    std::vector<std::string> cells{row.name, "", "", "", std::to_string(row.waiters.size()), ""};
+    if (!row.holders.empty()) {
+        const entry& first = row.holders.front();
+        cells[1] = holder_text(row);
+        cells[2] = duration_words(age(first));
+        cells[3] = duration_words(first.left);
+    }
+    if (!row.waiters.empty()) cells[5] = duration_words(longest_wait(row));
+    return cells;
+}
+
+std::string holder_token(const lock_row& row) {
+    return row.holders.empty() ? "" : token_text(row.holders.front());
+}
+
+json_object row_json(const lock_row& row, detail::claim_kind kind) {
+    json_object o;
+    o.add("name", row.name)
+        .add("kind", kind_word(kind))
+        .add_raw("holders", array(row.holders))
+        .add("waiters", row.waiters.size());
+    if (row.waiters.empty()) return o.add_null("longest_wait_ms");
+    return o.add("longest_wait_ms", longest_wait(row).count());
+}
+
+// Free when it is not among them.
+lock_row row_named(const std::string& name, const std::vector<lock_row>& rows) {
+    const auto at = std::find_if(rows.begin(), rows.end(),
+                                 [&](const lock_row& row) { return row.name == name; });
+    return at == rows.end() ? lock_row{name, {}, {}} : *at;
+}
+
 }  // namespace
 
 std::string_view kind_word(detail::claim_kind kind) noexcept {
@@ -78,31 +114,59 @@ json_object entry_json(const entry& e) {
 }
 
 std::string locks_table(const std::vector<lock_row>& rows) {
-    table t({"NAME", "HOLDER", "HELD", "TTL", "WAITERS", "TOKEN"});
+    table t({"NAME", "HOLDER", "HELD", "TTL", "WAITERS", "WAIT", "TOKEN"});
     for (const auto& row : rows) {
-        const auto waiters = std::to_string(row.waiters.size());
-        if (row.holders.empty()) {
-            t.row({row.name, "", "", "", waiters, ""});
-            continue;
-        }
-        const entry& first = row.holders.front();
-        t.row({row.name, holder_text(row), duration_words(age(first)), duration_words(first.left),
-               waiters, token_text(first)});
+        auto cells = cells_of(row);
+        cells.push_back(holder_token(row));
+        t.row(std::move(cells));
+    }
+    return t.text();
+}
+
+std::string locks_table(const looked_often& seen) {
+    table t({"NAME", "HOLDER", "HELD", "TTL", "WAITERS", "WAIT", "USED", "P99-WAIT", "TOKEN"});
+    for (const auto& one : seen.use.locks()) {
+        const lock_row row = row_named(one.name, seen.last);
+        auto cells = cells_of(row);
+        cells.push_back(whole_percent(one.share(seen.use.looks())));
+        cells.push_back(one.waits.empty() ? "" : measured_text(one.waits.p99()));
+        cells.push_back(holder_token(row));
+        t.row(std::move(cells));
     }
     return t.text();
 }
 
 std::string locks_json(const std::vector<lock_row>& rows) {
     json_array all;
-    for (const auto& row : rows) {
-        all.add_raw(json_object()
-                        .add("name", row.name)
-                        .add("kind", kind_word(first_of(row).kind))
-                        .add_raw("holders", array(row.holders))
-                        .add("waiters", row.waiters.size())
-                        .text());
-    }
+    for (const auto& row : rows) all.add_raw(row_json(row, first_of(row).kind).text());
     return json_object().add("schema", 1).add_raw("locks", all.text()).text() + "\n";
+}
+
+std::string locks_json(const looked_often& seen) {
+    json_array all;
+    for (const auto& one : seen.use.locks()) {
+        json_object o = row_json(row_named(one.name, seen.last), one.kind);
+        all.add_raw(o.add_raw("use", use_json(one, seen.use.looks()).text()).text());
+    }
+    return json_object()
+               .add("schema", 1)
+               .add_raw("locks", all.text())
+               .add("looked_ms", seen.took.count())
+               .add("looks", seen.use.looks())
+               .text() +
+           "\n";
+}
+
+json_object use_json(const used_lock& one, std::size_t looks) {
+    json_object o;
+    o.add("share", one.share(looks)).add("grants", one.grants).add("waits", one.waits.count());
+    if (one.waits.empty()) return o.add_null("p99_wait_ms");
+    return o.add("p99_wait_ms",
+                 std::chrono::round<std::chrono::milliseconds>(one.waits.p99()).count());
+}
+
+std::string whole_percent(double share) {
+    return std::to_string(std::lround(share * 100)) + " %";
 }
 
 std::string lock_names(const std::vector<lock_row>& rows) {

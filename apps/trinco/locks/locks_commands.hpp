@@ -1,6 +1,6 @@
 // `trinco locks`: who holds which lock and who waits for it, and taking one back from its holder.
 //
-//   ls [NAME|PREFIX*]     one row a lock
+//   ls [NAME|PREFIX*]     one row a lock; with --for, how much it is used
 //   show NAME             its holders, and who waits, in the order of the queue
 //   watch [NAME|PREFIX*]  a line a change, until INT or until nobody reads any more. Reads the
 //                         store again and again, and at once when the holder of the named lock

@@ -1,16 +1,28 @@
 // `trinco locks ls` and `trinco locks show`.
+#include <unistd.h>
+
+#include <chrono>
+#include <optional>
+
+#include "apps/trinco/command_line/duration.hpp"
 #include "apps/trinco/locks/lock_show.hpp"
 #include "apps/trinco/locks/locks_commands.hpp"
 #include "apps/trinco/locks/locks_scene.hpp"
+#include "apps/trinco/locks/look_often.hpp"
 #include "apps/trinco/output/print.hpp"
 
 namespace trinco::program {
 namespace {
 
+using namespace std::chrono_literals;
+
 class locks_ls final : public command {
 public:
     void declare(arguments& to) override {
         to.positional("NAME|PREFIX*", what_, what_is_meant, arguments::need::optional);
+        to.optional_duration("--for", for_, {100ms, 1h},
+                             "look again and again for so long, and show USED, how much of that "
+                             "time it was held, and P99-WAIT, how long who used it had to wait");
         to.output_option(format_);
         to.store_options(where_, arguments::stores::locks);
         complete_locks(to, "NAME|PREFIX*", where_);
@@ -19,6 +31,7 @@ public:
         const auto scene = open_scene(where_, scope_of(what_));
         if (const auto* const bad = std::get_if<problem>(&scene)) return complain(*bad);
         const auto& in = std::get<locks_scene>(scene);
+        if (for_) return look_for_a_while(in);
         const auto listed = list_locks(in.at, in.scope);
         if (const auto* const bad = std::get_if<problem>(&listed)) return complain(*bad);
         const auto& rows = std::get<std::vector<lock_row>>(listed);
@@ -29,7 +42,24 @@ public:
     }
 
 private:
+    int look_for_a_while(const locks_scene& in) const {
+        if (::isatty(STDERR_FILENO) == 1) say("looking for " + duration_words(*for_));
+        const auto looked = look_often(in.at, in.scope, *for_);
+        if (const auto* const bad = std::get_if<problem>(&looked)) return complain(*bad);
+        const auto& seen = std::get<looked_often>(looked);
+        const auto all = seen.use.locks();
+        if (format_ == "json") return print(locks_json(seen));
+        if (format_ == "name") {
+            std::string names;
+            for (const auto& one : all) names += one.name + "\n";
+            return print(names);
+        }
+        if (all.empty()) say(nothing_there(in));
+        return print(locks_table(seen));
+    }
+
     std::string what_;
+    std::optional<std::chrono::milliseconds> for_;
     std::string format_ = "table";
     store_flags where_;
 };

@@ -82,6 +82,7 @@ std::optional<problem> once_contender::enter() {
     } catch (const std::system_error& e) {
         return problem{exit_code_of(e.code()), without_name(e.what())};
     }
+    if (!std::exchange(has_entered_, true)) say_longer_ttl(at_, *session_, plan_.ttl);
     detail::once_settings what;
     what.key = plan_.key;
     what.label = plan_.label;

@@ -59,6 +59,7 @@ private:
     std::shared_ptr<bell> bell_;
     std::shared_ptr<std::unique_ptr<detail::once_run>> run_;  // the loop's thread alone
     std::optional<session> session_;
+    bool has_entered_ = false;
 };
 
 }  // namespace trinco::program

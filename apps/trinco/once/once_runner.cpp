@@ -16,6 +16,7 @@
 #include "apps/trinco/once/recorded_end.hpp"
 #include "apps/trinco/output/print.hpp"
 #include "apps/trinco/output/utc_time.hpp"
+#include "apps/trinco/stores/open_store.hpp"
 #include "core/quoted.hpp"
 #include "store/open.hpp"
 #include "trinco/error.hpp"
@@ -195,7 +196,8 @@ int once_runner::not_begun(const std::error_code& error) {
                                          key_name() + " is no record of once"});
     }
     return complain({exit_code_of(error), key_name() + " could not be begun in the store " +
-                                              std::string(at_.url()) + ": " + error.message()});
+                                              std::string(at_.url()) + ": " +
+                                              locks_reason(at_, error)});
 }
 
 // ---- running ------------------------------------------------------------------------------------
@@ -237,7 +239,7 @@ int once_runner::not_recorded(const std::error_code& error, bool ran) const {
                          what + "somebody else has run it or resolved it meanwhile"});
     }
     return complain({static_cast<int>(options_.code_interrupted),
-                     what + error.message() +
+                     what + locks_reason(at_, error) +
                          "; others find it interrupted, see 'trinco records show " + options_.key +
                          "'"});
 }

@@ -77,6 +77,14 @@ problem go_on_as(const fs::path& fleet) {
                                   std::generic_category().message(error)};
 }
 
+problem go_on_anew() {
+    restore_signals_at_start();
+    // Also when the file was replaced meanwhile.
+    ::execve("/proc/self/exe", words, environ);
+    return {exit_unavailable,
+            "the program cannot begin anew: " + std::generic_category().message(errno)};
+}
+
 problem no_fleet_for(const std::string& shown_url) {
     const fs::path own = own_file();
     const std::string what = "the store " + detail::quoted(shown_url, 100) +

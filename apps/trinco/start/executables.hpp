@@ -29,6 +29,9 @@ void remember_words(char** argv) noexcept;
 [[nodiscard]] std::optional<std::filesystem::path> fleet_file();
 // Goes on as that one. Before there is a thread; comes back only with the reason why it cannot be.
 [[nodiscard]] problem go_on_as(const std::filesystem::path& fleet);
+// Begins anew as the executable that runs, with the same words; from any thread, which ends all
+// others with everything they have open. Comes back only with the reason why it cannot be.
+[[nodiscard]] problem go_on_anew();
 // What there is to say when it is missing and a store is needed: where it belongs.
 [[nodiscard]] problem no_fleet_for(const std::string& shown_url);
 

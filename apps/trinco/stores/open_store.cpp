@@ -18,6 +18,8 @@
 namespace trinco::program {
 namespace {
 
+using namespace std::chrono_literals;
+
 std::string_view kept(needs what) {
     return what == needs::locks ? "locks" : "circuit breakers";
 }
@@ -57,13 +59,14 @@ bool is_memory(std::string_view url) {
 
 // What to do about an error, where there is something to do. Begins with "; ".
 std::string_view next_step(const std::error_code& error, std::string_view url) {
+    const bool is_server = !url.starts_with("local");
     if (error == errc::unavailable) {
-        return is_redis(url) ? "; 'trinco doctor' says why"
-                             : "; is its place there, writable and undamaged?";
+        return is_server ? "; 'trinco doctor' says why"
+                         : "; is its place there, writable and undamaged?";
     }
     if (error == errc::denied) {
-        return is_redis(url) ? "; 'trinco doctor' says what is missing"
-                             : "; which user may use it, and is this one of them?";
+        return is_server ? "; 'trinco doctor' says what is missing"
+                         : "; which user may use it, and is this one of them?";
     }
     if (error == errc::unknown_outcome) return "; look what holds now before doing it again";
     return "";
@@ -130,10 +133,27 @@ std::error_code after_attempts(bool in_doubt, const std::error_code& last) {
     return in_doubt && is_not_applied ? make_error_code(errc::unknown_outcome) : last;
 }
 
+std::string locks_trouble(const store& s) {
+    const auto state = detail::store_access::state(s);
+    if (!state || state->locks() == nullptr) return {};
+    // Shared, because the loop may come to it when nobody waits any more.
+    const auto said = std::make_shared<std::string>();
+    const auto failed = detail::run_and_wait(
+        state->on(), 1s, [said, of = state->locks()] { *said = of->trouble(); });
+    return failed ? std::string() : *said;
+}
+
+std::string locks_reason(const store& s, const std::error_code& error) {
+    auto trouble = locks_trouble(s);
+    return trouble.empty() ? error.message() : trouble;
+}
+
 problem store_problem(const store& s, std::string_view what, const std::error_code& error) {
+    const auto trouble = locks_trouble(s);
+    const auto reason =
+        trouble.empty() ? error.message() + std::string(next_step(error, s.url())) : trouble;
     return {exit_code_of(error), "the store " + std::string(s.url()) + " could not " +
-                                     std::string(what) + ": " + error.message() +
-                                     std::string(next_step(error, s.url()))};
+                                     std::string(what) + ": " + reason};
 }
 
 }  // namespace trinco::program

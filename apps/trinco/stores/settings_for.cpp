@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "apps/trinco/start/executables.hpp"
@@ -24,15 +25,14 @@ bool can_open(const std::string& url) {
     });
 }
 
-// A configuration that comes through a pipe, as that of --config <(...): who has read it leaves
-// nothing to the one that comes after.
+}  // namespace
+
 bool is_read_once(const store_flags& flags) {
     const char* const named = flags.config ? flags.config->c_str() : std::getenv("TRINCO_CONFIG");
     struct ::stat found {};
-    return named != nullptr && ::stat(named, &found) == 0 && !S_ISREG(found.st_mode);
+    if (named == nullptr || std::string_view(named) == "/dev/null") return false;
+    return ::stat(named, &found) == 0 && !S_ISREG(found.st_mode);
 }
-
-}  // namespace
 
 std::variant<settings, problem> settings_for(const store_flags& flags,
                                              std::initializer_list<needs> what) {

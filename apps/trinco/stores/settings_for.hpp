@@ -17,4 +17,8 @@ namespace trinco::program {
 [[nodiscard]] std::variant<settings, problem> settings_for(const store_flags& flags,
                                                            std::initializer_list<needs> what);
 
+// A configuration that comes through a pipe, as that of --config <(...): who has read it leaves
+// nothing to the one that comes after.
+[[nodiscard]] bool is_read_once(const store_flags& flags);
+
 }  // namespace trinco::program

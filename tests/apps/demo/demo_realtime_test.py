@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """`trinco demo` as a newcomer sees it: what it shows, how long it takes, and that nothing is left
-behind, however it ends. Takes the program's path. With DEMO_FULL=1 both acts are played in one
+behind, however it ends. Takes the program's path. With DEMO_FULL=1 all acts are played in one
 demonstration, too."""
 
 import contextlib
@@ -27,6 +27,8 @@ TICKET_CLAIMS = {
     'last_ticket_sold_twice_without_lock', 'last_ticket_sold_once_with_lock',
     'oversold_without_lock', 'sold_exactly_once_each', 'tokens_increase', 'killed_holder',
     'paused_wrapper', 'stale_token_refused'}
+INVOICE_CLAIMS = {'lock_alone_charged_twice', 'once_charged_once', 'run_again_under_its_id',
+                  'told_what_was_recorded'}
 ESCAPE = re.compile(r'\x1b\[[0-9;?]*[A-Za-z]')
 COLOUR = re.compile(r'\x1b\[[0-9;]*m')
 
@@ -113,6 +115,12 @@ class Demo(unittest.TestCase):
             self.assertGreater(locked[victim]['next_token'], locked[victim]['token'])
         self.assertTrue(locked['frozen']['late_write_refused'])
 
+    def assert_invoice(self, invoice):
+        self.assertEqual(dict.fromkeys(INVOICE_CLAIMS, True), invoice['claims'])
+        self.assertEqual((2, 1), (invoice['lock']['charges'], invoice['once']['charges']))
+        self.assertEqual('done', invoice['once']['provider_said'])
+        self.assertTrue(invoice['once']['same_run'])
+
     def assert_breaker(self, breaker):
         self.assertTrue(breaker['ok'])
         self.assertTrue(breaker['claims'])
@@ -146,6 +154,26 @@ class Demo(unittest.TestCase):
         self.assertLess(time.monotonic() - began, WHOLE_TIME / 2)
         self.assert_nothing_left()
 
+    def test_invoice_in_json_and_on_a_terminal(self):
+        began = time.monotonic()
+        invoice = self.start('--json', '--seed', '7', '--only', 'invoice')
+        shown, code = self.on_terminal('--only', 'invoice')
+        result = self.result(invoice)
+        self.assertEqual([None] * 3, [result[act] for act in ('tickets', 'breaker', 'leader')])
+        self.assert_invoice(result['invoice'])
+        self.assertEqual(0, code, shown[-3000:])
+        self.assert_live_view(shown, 'provider  ', 'KILLED', 'All of it held')
+        self.assertLess(time.monotonic() - began, WHOLE_TIME / 3)
+        self.assert_nothing_left()
+
+    def test_an_invoice_that_is_interrupted_leaves_nothing(self):
+        demo = self.started_until('killed', '--only', 'invoice')
+        demo.send_signal(signal.SIGINT)
+        _, err = demo.communicate(timeout=10)
+        self.assertEqual((130, 'trinco: interrupted; nothing is left behind\n'),
+                         (demo.returncode, err))
+        self.assert_nothing_left()
+
     def assert_live_view(self, shown, *words):
         plain = ESCAPE.sub('', shown)
         for line in re.split(r'[\r\n]+', plain):
@@ -167,11 +195,12 @@ class Demo(unittest.TestCase):
         self.assertLess(time.monotonic() - began, WHOLE_TIME)
         self.assert_tickets(shown['tickets'])
         self.assert_breaker(shown['breaker'])
+        self.assert_invoice(shown['invoice'])
         self.assert_nothing_left()
 
     def started_until(self, event, *words):
         """A demonstration that has just told this event."""
-        demo = self.start('--json', '--only', 'tickets', *words)
+        demo = self.start('--json', *(words or ('--only', 'tickets')))
         while line := demo.stdout.readline():
             if json.loads(line)['event'] == event:
                 return demo

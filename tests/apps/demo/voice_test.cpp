@@ -147,10 +147,10 @@ TEST(DemoSummary, AnActWithoutClaimsOrAnyLeftoverIsAFailure) {
     EXPECT_FALSE(seen.held());
 }
 
-TEST(DemoSummary, JsonHasBothActs) {
+TEST(DemoSummary, JsonHasAllActs) {
     EXPECT_EQ(R"({"schema":1,"event":"result","seed":7,"ok":true,"elapsed_ms":0,)"
               R"("nothing_left":true,"tickets":{"sold":100,"ok":true,"claims":{"first":true,)"
-              R"("second":true},"failure":null},"breaker":null})"
+              R"("second":true},"failure":null},"breaker":null,"invoice":null,"leader":null})"
               "\n",
               summary_json({{&tickets}, 7}, result(true)));
 }

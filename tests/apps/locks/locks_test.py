@@ -45,10 +45,12 @@ class Listing(Scene):
         self.hold('a', '-n', '3')
         self.queue_up('b/two', '--', 'true', ahead=1)
         head, *rows = self.rows()
-        self.assertEqual(['NAME', 'HOLDER', 'HELD', 'TTL', 'WAITERS', 'TOKEN'], head)
+        self.assertEqual(['NAME', 'HOLDER', 'HELD', 'TTL', 'WAITERS', 'WAIT', 'TOKEN'], head)
         self.assertEqual(['a', 'b/two'], [row[0] for row in rows])
-        self.assertEqual(('+1', '0', '-'), (rows[0][3], rows[0][-2], rows[0][-1]))
-        self.assertEqual(('the', 'holder', '1'), (rows[1][1], rows[1][2], rows[1][-2]))
+        self.assertEqual(('+1', '0', '-', '-'), (rows[0][3], *rows[0][-3:]))
+        # ... HELD TTL, one waiter, its wait in one or two words, token
+        self.assertEqual(('the', 'holder'), (rows[1][1], rows[1][2]))
+        self.assertIn('1', rows[1][-5:-2])
         self.assertGreater(int(rows[1][-1]), 1 << 32)
         self.assertEqual('a\nb/two\n', self.locks('ls', '-o', 'name').stdout)
         self.assertEqual('b/two\n', self.locks('ls', 'b/', '-o', 'name').stdout)
@@ -59,7 +61,30 @@ class Listing(Scene):
         self.assertEqual('exclusive', listed['kind'])
         self.assertEqual('the holder', listed['holders'][0]['owner'])
         self.assertLessEqual(listed['holders'][0]['ttl_left_ms'], 15_000)
+        self.assertGreaterEqual(listed['longest_wait_ms'], 0)
+        self.assertIsNone(self.listed('a')['longest_wait_ms'])
         self.assertEqual(3, self.listed('a')['holders'][0]['n'])
+
+    def test_how_much_it_is_used_is_looked_at(self):
+        self.hold('leader')
+        users = [self.start('busy', '--', 'sh', '-c', 'sleep 0.4') for _ in range(4)]
+        wait_until(lambda: self.entries('busy') >= 3)
+        done = self.locks('ls', '--for', '1s', '-o', 'json')
+        self.assertEqual((0, ''), (done.returncode, done.stderr))
+        seen = json.loads(done.stdout)
+        self.assertGreaterEqual(seen['looked_ms'], 1_000)
+        self.assertGreater(seen['looks'], 5)
+        use = {lock['name']: lock['use'] for lock in seen['locks']}
+        self.assertEqual(1, use['leader']['share'])
+        self.assertEqual(0, use['leader']['grants'])
+        self.assertGreater(use['busy']['share'], 0.3)
+        self.assertGreaterEqual(use['busy']['grants'], 1)
+        self.assertGreater(use['busy']['p99_wait_ms'], 300)
+        head, *rows = self.rows('ls', 'leader', '--for', '100ms')
+        self.assertEqual(['USED', 'P99-WAIT', 'TOKEN'], head[-3:])
+        self.assertIn('100', rows[0])
+        for user in users:
+            self.assertEqual(0, user.end())
 
     def test_show_tells_the_queue_in_its_order(self):
         self.hold('job', '--shared', '--label', 'first')

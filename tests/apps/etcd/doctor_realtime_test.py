@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+"""`trinco doctor` on real etcd: one and three members, of 3.5 and of 3.4, sound and not. Takes the
+program's path."""
+
+import contextlib
+import json
+import os
+import socket
+import threading
+import unittest
+
+from etcd_scene import Cluster, EtcdScene, cluster, main, wait_until
+
+
+class DoctorScene(EtcdScene):
+    def examine(self, *words, code=0, url=None):
+        """{check: finding} of the store of locks; of several of one check the worst."""
+        done = self.run_program('doctor', '-o', 'json', '--locks', url or self.store,
+                                '--breakers', f'local:{self.folder}/b.db', *words)
+        self.assertEqual((code, ''), (done.returncode, done.stderr), done.stdout)
+        said = json.loads(done.stdout)
+        self.assertEqual(1, said['schema'])
+        order = ('ok', 'warn', 'bad')
+        found = {}
+        for one in said['stores'][1]['checks']:
+            before = found.get(one['check'])
+            if not before or order.index(before['level']) < order.index(one['level']):
+                found[one['check']] = one
+        return found
+
+    def bad_one(self, check, code=69, url=None):
+        one = self.examine(code=code, url=url)[check]
+        self.assertEqual('bad', one['level'])
+        self.assertTrue(one['advice'])
+        return one
+
+
+class OneMember(DoctorScene):
+    def test_of_a_sound_server_everything_is_told_and_nothing_is_left(self):
+        found = self.examine()
+        self.assertLessEqual({'connect', 'leader', 'members', 'version', 'space', 'rights',
+                              'round-trip', 'once', 'ttl', 'outage', 'tokens'}, set(found))
+        self.assertEqual({'ok'}, {one['level'] for check, one in found.items()
+                                  if check != 'version'}, found)
+        self.assertEqual(20, found['round-trip']['figures']['commit']['count'])
+        self.assertGreater(found['space']['figures']['bytes_in_use'], 0)
+        self.assertEqual(5_250, found['outage']['figures']['ttl_15s_survives_ms'])
+        # Of 3.5.16, say; a later one has none of them.
+        if found['version']['level'] == 'warn':
+            self.assertIn('etcd#20616', found['version']['sentence'])
+            self.assertEqual(1, self.run_program('doctor', '--strict').returncode)
+        self.assertEqual([], self.etcd.keys())
+        text = self.run_program('doctor').stdout
+        self.assertIn('  ok    leader       "n0", term ', text)
+        self.assertTrue(all(len(line) <= 100 for line in text.splitlines()), text)
+
+    def test_what_is_not_there_and_what_is_no_etcd(self):
+        port = cluster.free_ports(1)[0]
+        said = self.bad_one('connect', url=f'etcd://127.0.0.1:{port}')['sentence']
+        self.assertIn(f'127.0.0.1:{port}', said)
+        self.assertIn('refused', said)
+        with socket.create_server(('127.0.0.1', 0)) as door:
+            def answer():
+                with contextlib.suppress(OSError):
+                    while True:
+                        here = door.accept()[0]
+                        here.sendall(b'HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n')
+                        here.close()
+            threading.Thread(target=answer, daemon=True).start()
+            port = door.getsockname()[1]
+            done = self.run_program('doctor', '-o', 'json', '--locks', f'etcd://127.0.0.1:{port}')
+            self.assertIn(done.returncode, (64, 69))
+            checks = json.loads(done.stdout)['stores'][1]['checks']
+            self.assertEqual(('connect', 'bad'), (checks[0]['check'], checks[0]['level']))
+            self.assertIn(f'127.0.0.1:{port}', checks[0]['sentence'])
+            door.shutdown(socket.SHUT_RDWR)
+        self.bad_one('url', code=64, url='etcd://127.0.0.1:99999')
+
+
+class Full(DoctorScene):
+    MORE = ('--quota-backend-bytes=67108864',)
+
+    def test_a_full_database(self):
+        value = 'x' * 1_000_000
+        path = self.folder / 'value'
+        path.write_text(value)
+        for i in range(200):
+            done = self.etcd.ctl('put', f'big/{i}', value[:100_000] + str(i))
+            if 'database space exceeded' in done.stderr:
+                break
+            for _ in range(5):
+                done = self.etcd.ctl('put', f'big/{i}', value[:120_000])
+            if 'database space exceeded' in done.stderr:
+                break
+        self.assertIn('database space exceeded', done.stderr)
+        one = self.bad_one('space')
+        self.assertIn('NOSPACE', one['sentence'])
+        self.assertIn('alarm disarm', one['commands'][-1])
+        self.etcd.must('alarm', 'disarm')
+        self.etcd.ctl('del', 'big/', '--prefix')
+
+
+class Rights(DoctorScene):
+    def test_a_user_without_rights_and_none_at_all(self):
+        etcd = self.etcd
+        etcd.ctl('role', 'add', 'root')
+        etcd.must('user', 'add', 'root:secret')
+        etcd.must('user', 'grant-role', 'root', 'root')
+        etcd.must('role', 'add', 'jobs')
+        etcd.must('role', 'grant-permission', 'jobs', '--prefix=true', 'readwrite', 'jobs/')
+        etcd.must('user', 'add', 'ann:word')
+        etcd.must('user', 'grant-role', 'ann', 'jobs')
+        etcd.must('auth', 'enable')
+        plain = etcd.ctl
+
+        def as_root(*words, **more):
+            return plain('--user=root:secret', *words, **more)
+        etcd.ctl = as_root
+        self.addCleanup(setattr, etcd, 'ctl', plain)
+        host = etcd.nodes[0].address_and_port
+        self.assertIn('demands a user', self.bad_one('login', code=77)['sentence'])
+        ann = f'etcd://ann:word@{host}'
+        found = self.bad_with(ann)
+        self.assertIn('the user "ann" may not write', found['rights']['sentence'])
+        found = self.bad_with(f'etcd://ann:wrong@{host}')
+        self.assertIn('"ann"', found['login']['sentence'])
+        self.assertNotIn('wrong', json.dumps(found).replace('is wrong', ''))
+        # Locks that it may have; but no records.
+        self.environment['TRINCO_LOCKS_PREFIX'] = 'jobs/'
+        found = self.examine_with(ann, code=0)
+        self.assertEqual(('ok', 'warn'), (found['rights']['level'], found['once']['level']))
+        self.assertIn('trinco:records/jobs/', found['once']['commands'][0])
+        self.assertEqual('ok', found['login']['level'])
+        etcd.must('auth', 'disable')
+
+    def bad_with(self, url):
+        return self.examine_with(url, code=77)
+
+    def examine_with(self, url, code):
+        """A password stands in no command line."""
+        self.use(url)
+        done = self.run_program('doctor', '-o', 'json', '--breakers', f'local:{self.folder}/b.db')
+        self.assertEqual((code, ''), (done.returncode, done.stderr), done.stdout)
+        return {one['check']: one for one in json.loads(done.stdout)['stores'][1]['checks']}
+
+
+class ThreeMembers(DoctorScene):
+    NODES = 3
+
+    def test_members_that_are_away(self):
+        found = self.examine()
+        self.assertIn('3 members', found['members']['sentence'])
+        self.assertEqual(1, found['members']['figures']['may_be_lost'])
+        self.assertEqual('ok', found['members']['level'])
+        found = self.examine(url=self.etcd.url_of(self.etcd.nodes[0]))
+        self.assertEqual('warn', found['members']['level'])
+        self.assertIn('names 1 of them', found['members']['sentence'])
+        away = self.etcd.nodes[2]
+        self.etcd.kill(away)
+        self.etcd.leader()
+
+        def all_follow():
+            found = self.examine()
+            return found if found['leader']['level'] == 'ok' else None
+        found = wait_until(all_follow, 'a leader whom both follow')
+        self.assertEqual('warn', found['connect']['level'])
+        self.assertIn(away.address_and_port, found['connect']['sentence'])
+        self.etcd.kill(self.etcd.nodes[1])
+
+        def is_leaderless():
+            found = self.any_examination()
+            return found if 'leader' in found and found['leader']['level'] == 'bad' else None
+        found = wait_until(is_leaderless, 'the end of the lead')
+        self.assertIn('there is none', found['leader']['sentence'])
+        for node in (self.etcd.nodes[1], away):
+            self.etcd.begin(node)
+        for node in (self.etcd.nodes[1], away):
+            self.etcd.wait_for(node)
+
+    def any_examination(self):
+        done = self.run_program('doctor', '-o', 'json')
+        return {one['check']: one for one in json.loads(done.stdout)['stores'][1]['checks']}
+
+
+@unittest.skipUnless(cluster.find('etcd-3.4'), 'there is no etcd 3.4; try `make servers`')
+class Old(DoctorScene):
+    @classmethod
+    def make_cluster(cls):
+        before = os.environ.get('TRINCO_ETCD_SERVER')
+        os.environ['TRINCO_ETCD_SERVER'] = cluster.find('etcd-3.4')
+
+        def restore():
+            if before is None:
+                del os.environ['TRINCO_ETCD_SERVER']
+            else:
+                os.environ['TRINCO_ETCD_SERVER'] = before
+        cls.addClassCleanup(restore)
+        return Cluster(cls.place / 'etcd')
+
+    def test_what_is_known_of_it_is_said(self):
+        one = self.examine()['version']
+        self.assertEqual('warn', one['level'])
+        for what in ('etcd#15247', 'etcd#20616', 'etcd#19179', 'waiter whose lease has ended'):
+            self.assertIn(what, one['sentence'])
+
+
+if __name__ == '__main__':
+    main()

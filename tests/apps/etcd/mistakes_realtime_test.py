@@ -1,0 +1,276 @@
+#!/usr/bin/env python3
+"""What people get wrong with etcd, and servers that are not what the URL says: each command answers
+with one sentence that tells what and what to do, and the code that fits. Takes the program's
+path."""
+
+import concurrent.futures
+import contextlib
+import os
+import pathlib
+import socket
+import subprocess
+import threading
+import unittest
+
+import cluster
+from cluster import Cluster, free_ports
+from etcd_scene import EtcdScene, boot_time, main
+
+
+class Listener:
+    """Takes connections and answers each with these bytes; None: with nothing, b'': by closing."""
+
+    def __init__(self, says):
+        self.says = says
+        self.socket = socket.create_server(('127.0.0.1', 0))
+        self.port = self.socket.getsockname()[1]
+        self.kept = []
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self):
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = self.socket.accept()
+                if self.says is None:
+                    self.kept.append(connection)
+                    continue
+                with contextlib.suppress(OSError):
+                    connection.sendall(self.says)
+                    connection.recv(4096)
+                connection.close()
+
+    def end(self):
+        # Wakes the thread that accepts.
+        with contextlib.suppress(OSError):
+            self.socket.shutdown(socket.SHUT_RDWR)
+        self.socket.close()
+        for one in self.kept:
+            one.close()
+
+
+class Names(EtcdScene):
+    def test_names_that_are_none(self):
+        for name, part in (('', 'empty'), ('a//b', '//'), ('a/../b', '..'), ('a/', '/'),
+                           ('a b', '"a b"'), ('n' * 201, '200')):
+            with self.subTest(name=name):
+                sentence = self.mistake('lock', name, '--', 'true', code=64)
+                self.assertIn(part, sentence)
+        self.assertEqual([], self.etcd.keys())
+
+    def test_the_longest_name_is_one(self):
+        done = self.run_lock('n' * 200, '--', 'sh', '-c', 'echo $TRINCO_LOCK')
+        self.assertEqual((0, 'n' * 200 + '\n', ''), (done.returncode, done.stdout, done.stderr))
+
+    def test_a_name_inside_of_another_is_a_lock_of_its_own(self):
+        outer = self.hold('a')
+        inner = self.hold('a/b')
+        self.assertEqual(75, self.run_lock('a', '--no-wait', '-q', '--', 'true').returncode)
+        self.assertEqual(0, outer.let_go())
+        done = self.run_lock('a', '--no-wait', '--', 'true')
+        self.assertEqual(0, done.returncode, 'a is held up by a/b: ' + done.stderr)
+        self.assertEqual(0, inner.let_go())
+
+
+class Ttls(EtcdScene):
+    # So the least TTL is 6 s.
+    MORE = ('--heartbeat-interval=400', '--election-timeout=4000')
+
+    def test_below_what_any_server_grants(self):
+        sentence = self.mistake('lock', 'a', '--ttl', '1s', '--', 'true', code=64)
+        self.assertIn('1 s', sentence)
+        self.assertIn('2 s', sentence)
+
+    def test_below_what_this_server_grants(self):
+        done = self.run_lock('a', '--ttl', '2s', '--', 'true')
+        self.assertEqual(0, done.returncode, done.stderr)
+        self.assertRegex(done.stderr, r'\Atrinco: [^\n]*\b6 s\b[^\n]*\b2 s\b[^\n]*\n\Z')
+        done = self.run_lock('a', '--ttl', '7s', '--', 'true')
+        self.assertEqual((0, ''), (done.returncode, done.stderr))
+
+
+class NoEtcd(EtcdScene):
+    """Endpoints at which there is no etcd."""
+
+    @classmethod
+    def make_cluster(cls):
+        return None
+
+    def setUp(self):
+        super().setUp()
+        self.ways = {'lock': ['lock', 'job', '--ttl', '2s'],
+                     'once': ['once', 'key', '--ttl', '2s'],
+                     'locks': ['locks', 'ls', 'job'],
+                     'records': ['records', 'ls']}
+
+    def all_say(self, url, code, *parts, only=None):
+        """By these commands, in one sentence with these parts."""
+        def words_of(name):
+            command = ['--', 'true'] if name in ('lock', 'once') else []
+            return [*self.ways[name], '--locks', url, *command]
+        def say(name):
+            return name, self.mistake(*words_of(name), code=code)
+        # At the same time: most of them wait.
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            for name, sentence in pool.map(say, only or self.ways):
+                with self.subTest(command=name, url=url):
+                    for part in parts:
+                        self.assertIn(part, sentence)
+
+    def listener(self, says):
+        one = Listener(says)
+        self.addCleanup(one.end)
+        return f'127.0.0.1:{one.port}'
+
+    def test_nobody_listens(self):
+        at = f'127.0.0.1:{free_ports(1)[0]}'
+        self.all_say(f'etcd://{at}', 69, at, 'refused', 'is etcd running there?')
+
+    def test_a_name_that_no_one_has(self):
+        self.all_say('etcd://no-such-host.invalid:2379', 69, 'no-such-host.invalid', 'no address',
+                     only=['locks'])
+
+    def test_who_answers_is_no_etcd(self):
+        web = self.listener(b'HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n')
+        self.all_say(f'etcd://{web}', 64, web, 'no etcd')
+        cases = [(b'SSH-2.0-OpenSSH_9.2p1\r\n', 'not as etcd does'),
+                 (b"-ERR unknown command 'PRI'\r\n", 'not as etcd does'),
+                 (b'', 'not as etcd does'), (None, 'does not answer')]
+        def say(case):
+            at = self.listener(case[0])
+            return at, case[1], self.mistake('locks', 'ls', 'a', '--locks', f'etcd://{at}', code=69)
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            for at, part, sentence in pool.map(say, cases):
+                self.assertIn(at, sentence)
+                self.assertIn(part, sentence)
+
+    def test_a_url_that_is_none(self):
+        for url, part in (('etcd://', 'host'), ('etcd://h:99999', '99999'),
+                          ('etcd://h?prefixx=a', 'prefixx'), ('etcd://h?prefix=a//b', 'prefix')):
+            self.all_say(url, 64, part, only=['lock', 'locks'])
+
+
+class Login(EtcdScene):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        for words in (('user', 'add', 'root:secret'), ('user', 'grant-role', 'root', 'root'),
+                      ('role', 'add', 'shop'), ('user', 'add', 'ann:pw'),
+                      ('user', 'grant-role', 'ann', 'shop'),
+                      ('role', 'grant-permission', 'shop', 'readwrite', 'shop/', '--prefix=true'),
+                      ('auth', 'enable')):
+            done = cls.etcd.ctl(*words)
+            if done.returncode and 'already exists' not in done.stderr:
+                raise AssertionError(done.stderr)
+
+    def assert_nothing_left(self):
+        keys = self.etcd.must('--user=root:secret', 'get', '', '--prefix', '--keys-only').split()
+        self.assertEqual([], keys)
+
+    def url_as(self, who):
+        return self.etcd.url.replace('etcd://', f'etcd://{who}@')
+
+    def test_nobody_and_a_wrong_password(self):
+        at = self.etcd.nodes[0].address_and_port
+        sentence = self.mistake('lock', 'shop/a', '--', 'true', code=77)
+        self.assertIn(at, sentence)
+        self.assertIn('it wants a user and password', sentence)
+        for who in ('ann:wrong', 'bob:pw'):
+            sentence = self.mistake('lock', 'shop/a', '--locks', self.url_as(who), '--', 'true',
+                                    code=77)
+            self.assertIn(at, sentence)
+            self.assertIn('user or its password', sentence)
+            self.assertNotIn('wrong', sentence)
+            self.assertNotIn(':pw', sentence)
+
+    def test_rights_that_are_missing(self):
+        url = self.url_as('ann:pw')
+        done = self.run_lock('shop/a', '--locks', url, '--', 'true')
+        self.assertEqual((0, ''), (done.returncode, done.stderr))
+        sentence = self.mistake('lock', 'bank/a', '--locks', url, '--', 'true', code=77)
+        self.assertIn('bank/a', sentence)
+        self.assertIn('may not read and write', sentence)
+        sentence = self.mistake('once', 'shop/a', '--locks', url, '--', 'true', code=77)
+        self.assertIn('may not read and write', sentence)
+
+
+class Certificates(EtcdScene):
+    """A server with TLS, whose certificate is for 127.0.0.1 and good.test."""
+
+    @classmethod
+    def make_cluster(cls):
+        folder = cls.place
+        def openssl(*words):
+            subprocess.run(['openssl', *words], check=True, capture_output=True, cwd=folder)
+        try:
+            openssl('version')
+        except (OSError, subprocess.SubprocessError) as error:
+            raise unittest.SkipTest('there is no openssl') from error
+        (folder / 'names').write_text('subjectAltName=IP:127.0.0.1,DNS:good.test\n')
+        for name in ('ca', 'other'):
+            openssl('req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1',
+                    '-nodes', '-keyout', f'{name}.key', '-out', f'{name}.pem', '-days', '2',
+                    '-subj', f'/CN={name}')
+        openssl('req', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes',
+                '-keyout', 'server.key', '-out', 'server.csr', '-subj', '/CN=server')
+        openssl('x509', '-req', '-in', 'server.csr', '-CA', 'ca.pem', '-CAkey', 'ca.key',
+                '-CAcreateserial', '-out', 'server.pem', '-days', '2', '-extfile', 'names')
+        return Secured(folder / 'etcd', folder)
+
+    def setUp(self):
+        super().setUp()
+        self.at = self.etcd.nodes[0].address_and_port
+        self.good = f'etcds://{self.at}?ca={self.place}/ca.pem'
+
+    def say(self, url, code, *parts):
+        sentence = self.mistake('lock', 'job', '--locks', url, '--', 'true', code=code)
+        for part in (self.at, *parts):
+            self.assertIn(part, sentence)
+
+    def test_a_certificate_for_another_name(self):
+        done = self.run_lock('job', '--locks', self.good, '--', 'true')
+        self.assertEqual((0, ''), (done.returncode, done.stderr))
+        done = self.run_lock('job', '--locks', self.good + '&server_name=good.test', '--', 'true')
+        self.assertEqual((0, ''), (done.returncode, done.stderr))
+        self.say(self.good + '&server_name=bad.test', 64, 'certificate is for another name',
+                 'server_name=')
+
+    def test_an_authority_that_is_not_believed(self):
+        self.say(f'etcds://{self.at}?ca={self.place}/other.pem', 77, 'authority', 'ca=')
+
+    def test_without_tls(self):
+        sentence = self.mistake('locks', 'ls', 'job', '--locks', f'etcd://{self.at}', code=69)
+        self.assertIn('(etcd://, etcds://)', sentence)
+
+    def test_a_file_that_is_not_there(self):
+        sentence = self.mistake('lock', 'job', '--locks', f'etcds://{self.at}?ca=/no/such.pem',
+                                '--', 'true', code=64)
+        self.assertIn('/no/such.pem', sentence)
+        self.assertIn('No such file', sentence)
+
+
+class Secured(Cluster):
+    def __init__(self, folder, keys):
+        self.keys_at = keys
+        super().__init__(folder, more=[f'--cert-file={keys}/server.pem',
+                                       f'--key-file={keys}/server.key'])
+
+    def words(self, node):
+        return [word.replace('http://', 'https://') if '-client-urls=' in word else word
+                for word in super().words(node)]
+
+    def ctl(self, *words, **more):
+        return super().ctl(f'--cacert={self.keys_at}/ca.pem', *words, **more)
+
+
+class PlainText(EtcdScene):
+    def test_tls_where_there_is_none(self):
+        sentence = self.mistake('locks', 'ls', 'job', '--locks', self.url_with_tls(), code=69)
+        self.assertIn('(etcd://, etcds://)', sentence)
+
+    def url_with_tls(self):
+        return self.etcd.url.replace('etcd://', 'etcds://')
+
+
+if __name__ == '__main__':
+    os.environ.pop('GRPC_VERBOSITY', None)
+    main()
