@@ -112,7 +112,7 @@ class CutOff(Fleet):
         self.assertLess(first, second, 'both wrote at a time')
         self.assertLess(second - cut, 3 * TTL + 5)
         self.networks.restore(leader.name)
-        waiter.signal(signal.SIGTERM)
+        waiter.signal(signal.SIGKILL)
         waiter.end()
 
     @unittest.skipUnless(os.environ.get('TRINCO_ETCD_ALL'), 'takes long: TRINCO_ETCD_ALL=1')
