@@ -282,7 +282,8 @@ void lock_claim::write(const std::vector<change>& changes, std::chrono::seconds 
         session_->lease_id(), id_, changes, keep, session_->request_by(),
         [this, n, of = id_, answer = std::move(done)](std::error_code error,
                                                       std::uint64_t revision) mutable {
-            auto f = std::move(answer);  // what is answered first goes with this entry
+            auto f = std::move(answer);
+            const auto self = std::move(writes_[n]);  // this function may live in it
             writes_.erase(n);
             // It may destroy this; who is told below finds that it is held no more.
             if (error == errc::lost && phase_ == phase::granted && id_ == of) gone(error);

@@ -12,7 +12,7 @@
 
 namespace trinco::sim {
 
-class simulated_etcd_client final : public detail::etcd::rpc {
+class simulated_etcd_client : public detail::etcd::rpc {
 public:
     simulated_etcd_client(node& client, simulated_etcd& cluster);
     ~simulated_etcd_client() override;

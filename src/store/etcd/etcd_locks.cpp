@@ -191,11 +191,6 @@ op etcd_locks::leave(std::string_view lease, claim_id id, deadline by, completio
 op etcd_locks::write(std::string_view lease, std::optional<claim_id> guard,
                      std::span<const change> changes, std::chrono::seconds keep, deadline by,
                      completion<std::uint64_t> done) {
-    if (guard) {
-        const auto slot = known_->slots.find(lease, *guard);
-        if (!slot) return refuse(errc::lost, std::move(done));
-        guard = *slot;
-    }
     return etcd::write_records(known_, lease, guard, changes, keep, by, std::move(done));
 }
 

@@ -48,16 +48,31 @@ public:
     void start() {
         if (!is_sound(changes_, keep_)) return refuse(errc::invalid);
         if (!guard_) return find_keep();
-        const auto* c = known().find(lease_, *guard_);
-        if (c != nullptr && !c->tokens.empty() && c->created != 0) return find_keep();
-        request_ = look_at(known_ptr(), lease_, *guard_, by_, then(&writing::seen));
+        const auto slot = known().slots.find(lease_, *guard_);
+        if (!slot) return refuse(errc::lost);
+        slot_ = *slot;
+        const auto* c = known().find(lease_, slot_);
+        if (c != nullptr && !c->tokens.empty() && remember_claim()) return find_keep();
+        request_ = look_at(known_ptr(), lease_, slot_, by_, then(&writing::seen));
     }
 
 private:
     void seen(std::error_code error, claim_view v) {
         if (error) return finish(error, 0);
-        if (!v.granted()) return finish(errc::lost, 0);
+        if (!v.granted() || !remember_claim()) return finish(errc::lost, 0);
         find_keep();
+    }
+
+    // The entries that were granted, by which it is compared however long it takes until it is
+    // sent: the number of a claim that has left meanwhile may be another's by then.
+    bool remember_claim() {
+        if (known().slots.find(lease_, *guard_) != slot_) return false;
+        const auto* c = known().find(lease_, slot_);
+        const auto number = lease_number(lease_);
+        if (c == nullptr || !number || c->created == 0) return false;
+        for (const auto& p : c->parts) own_keys_.push_back(entry_key(p.name, *number, slot_));
+        created_ = c->created;
+        return true;
     }
 
     void find_keep() {
@@ -79,8 +94,12 @@ private:
 
     void send(std::int64_t keeps) {
         txn_request ask;
-        if (guard_ && !compare_claim(ask)) return finish(errc::lost, 0);
-        own_ = ask.failure.size();
+        for (const auto& key : own_keys_) {
+            comparison same{{key, {}}};
+            same.number = created_;
+            ask.compare.push_back(same);
+            ask.failure.emplace_back(range_request{{key, {}}, 1, {}, {}, true});
+        }
         for (const auto& one : changes_) {
             const auto key = stored_key(known(), one.key);
             if (one.if_revision != any_revision) {
@@ -99,22 +118,6 @@ private:
         request_ = link().txn(ask, by_, then(&writing::written));
     }
 
-    // That its entries are those which were granted.
-    bool compare_claim(txn_request& ask) {
-        const auto* c = known().find(lease_, *guard_);
-        const auto number = lease_number(lease_);
-        if (c == nullptr || !number) return false;
-        for (const auto& p : c->parts) {
-            const auto key = entry_key(p.name, *number, *guard_);
-            comparison same{{key, {}}};
-            same.number = c->created;
-            ask.compare.push_back(same);
-            ask.failure.emplace_back(range_request{{key, {}}, 1, {}, {}, true});
-        }
-        created_ = c->created;
-        return true;
-    }
-
     void written(std::error_code error, txn_reply reply) {
         if (error == errc::lost && keeps_ != 0) {
             // The lease of the record has ended, as after a restored snapshot; a new one once.
@@ -124,7 +127,7 @@ private:
         }
         if (error) return finish(error, 0);
         if (reply.succeeded) return finish({}, static_cast<std::uint64_t>(reply.revision));
-        for (std::size_t i = 0; i < own_; ++i) {
+        for (std::size_t i = 0; i < own_keys_.size(); ++i) {
             const auto& kvs = reply.replies.at(i).kvs;
             if (kvs.empty() || kvs.front().create_revision != created_) {
                 return finish(errc::lost, 0);
@@ -139,8 +142,9 @@ private:
     const std::chrono::seconds keep_;
     boot_clock::time_point asked_;
     std::int64_t keeps_ = 0;
+    claim_id slot_;
     std::int64_t created_ = 0;
-    std::size_t own_ = 0;  // entries of the claim in the failure branch
+    std::vector<std::string> own_keys_;  // entries of the claim
     bool fresh_ = false;
 };
 

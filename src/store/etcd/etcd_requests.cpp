@@ -163,12 +163,14 @@ void etcd_requests::drop_all() {
     under_way_ = 0;
 }
 
-// It is under way no more: the oldest of those that wait comes next.
+// It is under way no more: the oldest of those that wait come next.
 void etcd_requests::over(one& r) {
     if (!std::exchange(r.sent, false)) return;
     --under_way_;
-    if (waiting_.empty() || !way_.is_up() || !login_.is_ready()) return;
-    pump(waiting_.extract(waiting_.begin()).value());
+    // Of those that wait some may be over themselves: they take no place.
+    while (under_way_ < at_once && !waiting_.empty() && way_.is_up() && login_.is_ready()) {
+        pump(waiting_.extract(waiting_.begin()).value());
+    }
 }
 
 void etcd_requests::finish(std::uint64_t id, std::error_code error, std::string reply) {

@@ -318,6 +318,45 @@ TEST_F(EtcdLocks, AClaimThatAnotherStoreEnteredIsFoundOnItsLease) {
     EXPECT_TRUE(etcd_.keys().empty());
 }
 
+// Its leases are granted a second late.
+class slow_grants : public sim::simulated_etcd_client {
+public:
+    slow_grants(sim::node& from, sim::simulated_etcd& to)
+        : sim::simulated_etcd_client(from, to), loop_(from) {}
+    [[nodiscard]] op grant(std::chrono::seconds ttl, deadline by,
+                           completion<etcd::lease_reply> done) override {
+        return loop_.after(1s, [this, ttl, by, done = std::move(done)]() mutable {
+            under_way_ = sim::simulated_etcd_client::grant(ttl, by, std::move(done));
+        });
+    }
+
+private:
+    loop& loop_;
+    op under_way_;
+};
+
+TEST_F(EtcdLocks, AGuardedWriteIsOfItsGrantAlsoWhenTheNextClaimHasItsNumber) {
+    etcd_locks_settings settings;
+    settings.wall_clock = [] { return 0ms; };
+    etcd_locks slow(node_, std::make_unique<slow_grants>(node_, etcd_), settings);
+    const auto on = open(slow);
+    ASSERT_FALSE(enter(slow, make(on, 1, {"mine"})));
+    ASSERT_FALSE(verify(slow, on, 1).error);
+    std::optional<std::error_code> written;
+    const std::vector<change> changes{{"accounts:7", "late"}};
+    const auto interest =
+        slow.write(on.id, claim_id{1}, changes, 60s, world_.now() + 5s,
+                   [&](std::error_code error, std::uint64_t) { written = error; });
+    ASSERT_FALSE(leave(slow, on, 1));
+    ASSERT_FALSE(enter(slow, make(on, 2, {"other"})));
+    ASSERT_TRUE(etcd_.keys().contains(key_of("other", on, 1))) << "the same number";
+    ASSERT_FALSE(written.has_value()) << "it still waits for the lease of the record";
+    world_.run_for(2s);
+    ASSERT_TRUE(written.has_value());
+    EXPECT_EQ(*written, errc::lost);
+    EXPECT_FALSE(etcd_.keys().contains("accounts:7"));
+}
+
 TEST_F(EtcdLocks, NothingOfADestroyedStoreIsHeard) {
     const auto on = open(*a_);
     ASSERT_FALSE(enter(*a_, make(on, 1, {"n"})));
