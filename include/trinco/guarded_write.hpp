@@ -33,20 +33,21 @@
 // Kept         for ever, or for as long as keep_for says, counted from the write on the store's
 //              clock (on etcd up to a sixteenth longer).
 // Unknown      A write that had no answer in time may be applied later, even after a later write of
-//              the same holder, though never when the lock was given back or lost meanwhile. Read
-//              back and compare revisions, or give the lock back and begin again.
+//              the same holder, though never when giving it back was acknowledged, or somebody
+//              else was granted it. Read back and compare revisions, or give the lock back and
+//              begin again.
 // Durable      when commit returns: on the disk of local:, on a majority of etcd's members.
 //
 // Stores       memory:, local: and etcd:.
 // Threads      Different objects from any thread; one object is one thread's at a time.
 // Ownership    It may outlive its lock, and is refused then.
 // Errors       lock_error, and twins with std::error_code. Nothing was changed: lost (not held any
-//              more), not_held (it was not when this was made), conflict, unavailable, busy (the
-//              store is full, or this is too large for it), denied, invalid (no changes),
-//              not_supported (a store without guarded writes), would_deadlock (on the store's own
-//              thread), shut_down, forked. unknown_outcome: no answer within the session's
-//              request_timeout. put, erase and keep_for throw lock_error invalid for what is out of
-//              range.
+//              more), not_held (it was not when this was made), conflict, unavailable, denied,
+//              invalid (no changes), not_supported (a store without guarded writes),
+//              would_deadlock (on the store's own thread), shut_down, forked. busy: too large for
+//              the store, or it is full; of etcd the change that fills it may have been made.
+//              unknown_outcome: no answer within the session's request_timeout. put, erase and
+//              keep_for throw lock_error invalid for what is out of range.
 // Cost         commit: one transaction; on etcd one commit of the cluster, as taking a lock is. One
 //              with keep_for asks for a lease beside it, at most once in a sixteenth of that time.
 //              read_guarded: one linearizable read.
