@@ -115,8 +115,9 @@ void supervisor::wait() {
     }
     if (watched[1].revents != 0) {
         while (const auto number = desk_.next()) {
-            if (!has_ended_ && ends_programs(*number)) {
-                end_.passed_on = true;
+            if (ends_programs(*number)) {
+                if (!has_ended_) end_.passed_on = true;
+                // Also while what the command left behind is still being ended.
                 if (*number != SIGHUP) end_.asked_to_end = true;
             }
             job_.on_signal(*number);
@@ -138,7 +139,8 @@ void supervisor::on_event(const guardian_event& event) {
     switch (event.kind) {
         case kind::started: job_.on_started(event.pid); break;
         case kind::refused:
-            end_ = {.how = command_end::how_t::not_started, .number = event.number};
+            end_.how = command_end::how_t::not_started;
+            end_.number = event.number;
             is_done_ = true;
             break;
         case kind::stopped: job_.on_stopped(event.number); break;
