@@ -8,8 +8,8 @@ JOBS ?= $(shell nproc)
 CTEST = ctest --output-on-failure --parallel $(JOBS) --no-tests=error
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test servers bench torture torture-redis differential sanitize mutants format \
-        install setup help test-debian13 test-etcd clean packages
+.PHONY: build demo test servers bench torture torture-redis torture-etcd differential sanitize \
+        mutants format install setup help test-debian13 test-etcd clean packages
 
 ## build everything, tests too, into build/release (what `make` alone does)
 build: build/$(BUILD)/build.ninja
@@ -58,6 +58,15 @@ torture-redis: build/release/build.ninja
 	@cmake --build build/release --target torture_redis
 	@python3 -B tests/redis_fleet/redis_fleet.py build/release/tests/redis_fleet/fleet_child \
 	    build/release/tests/store/redis/server_fleet --seconds $(or $(SECONDS),60) $(ARGS)
+
+## holders of locks on three nodes of etcd, killed, paused and cut off; SECONDS=60; ARGS='--seed 7'
+torture-etcd: build/release/build.ninja
+	@scripts/servers || true
+	@cmake --build build/release --target torture_etcd
+	@for plant in '--seconds 180 --plant careless' '--seconds $(or $(SECONDS),60)'; do \
+	    python3 -B tests/etcd_fleet/etcd_fleet.py build/release/trinco \
+	        build/release/tests/etcd_fleet/belief_child $$plant $(ARGS) || (($$? == 77)) || exit 1; \
+	done
 
 ## compare the scripts of Redis with the record over 102,000 random histories; HISTORIES=N x 3
 differential: build/release/build.ninja

@@ -12,7 +12,7 @@ WIDTH = 100
 CPP = ('.hpp', '.cpp')
 GO = ('.go', 'go.mod')    # indented with tabs by Go's own formatter
 # The torture and the fleet's proofs are real processes in real time, all of it.
-TESTS_ON_REAL_TIME = re.compile(r'^tests/(?:torture|redis_fleet)/|_realtime\w*\.[a-z]+$')
+TESTS_ON_REAL_TIME = re.compile(r'^tests/(?:torture|redis_fleet|etcd_fleet)/|_realtime\w*\.[a-z]+$')
 # The words are split so that this file does not find itself.
 UNFINISHED = re.compile(r'\b(?:TO' r'DO|FIX' r'ME|XX' r'X|HA' r'CK)\b')
 SLEEP = re.compile(r'\b(?:sleep_f' r'or|sleep_un' r'til|usl' r'eep|(?:clock_)?nanosl' r'eep)\b'

@@ -68,9 +68,14 @@ public:
     int run(ending_wish& end);
 
 private:
-    [[nodiscard]] std::error_code ask() const;
+    struct answer {
+        std::error_code error;
+        leader_seen leader;
+    };
+    [[nodiscard]] answer ask() const;
     int look();
-    int seen(leader_seen who);
+    int heard(leader_seen who);
+    int say_leader();
     [[nodiscard]] std::string leader_line() const;
     [[nodiscard]] std::string json_line(change what, const std::string& reason) const;
     int store_line(change what, const std::string& reason) const;
@@ -78,16 +83,26 @@ private:
     const store& at_;
     const std::string name_;
     const std::string format_;
-    std::optional<leader_seen> last_;  // as told
-    bool is_away_ = false;
+    std::optional<leader_seen> last_;  // that the watch has told
+    bool is_said_ = true;              // of `last_`
+    bool is_away_ = false;             // the store, when it was asked
 };
 
-std::error_code observer::ask() const {
-    return ask_locks<detail::entries>(at_, answer_within,
-                                      [this](detail::lock_store& locks, auto by, auto done) {
-                                          return locks.list(name_, "", 1, by, std::move(done));
-                                      })
-        .error;
+// Two leaders may have the same value; the handle is of one.
+bool is_same(const leader_seen& a, const leader_seen& b) {
+    return a && b ? a->handle == b->handle && a->info == b->info : !a && !b;
+}
+
+observer::answer observer::ask() const {
+    auto asked = ask_locks<detail::entries>(
+        at_, answer_within, [this](detail::lock_store& locks, auto by, auto done) {
+            return locks.list(name_, "", 1, by, std::move(done));
+        });
+    answer out{asked.error, std::nullopt};
+    for (auto& e : asked.value.rows) {
+        if (e.name == name_ && e.holds) out.leader = std::move(e);
+    }
+    return out;
 }
 
 std::string observer::json_line(change what, const std::string& reason) const {
@@ -117,16 +132,16 @@ std::string observer::leader_line() const {
            (who->token == 0 ? "" : ", token " + std::to_string(who->token)) + "\n";
 }
 
-int observer::seen(leader_seen who) {
-    // Two leaders may have the same value; the handle is of one.
-    const bool is_known =
-        last_ &&
-        (who ? *last_ && (*last_)->handle == who->handle && (*last_)->info == who->info : !*last_);
-    if (is_known) return exit_ok;
-    if (std::exchange(is_away_, false)) {
-        if (const int failed = store_line(change::store_back, ""); failed != exit_ok) return failed;
-    }
+// While the store does not answer a watch may tell what a member without a majority believes.
+int observer::heard(leader_seen who) {
+    if (last_ && is_same(*last_, who)) return exit_ok;
     last_ = std::move(who);
+    is_said_ = false;
+    return is_away_ ? exit_ok : say_leader();
+}
+
+int observer::say_leader() {
+    is_said_ = true;
     return print(leader_line());
 }
 
@@ -142,17 +157,23 @@ int observer::store_line(change what, const std::string& reason) const {
 }
 
 int observer::look() {
-    const auto error = ask();
-    if (static_cast<bool>(error) == is_away_) return exit_ok;
-    is_away_ = !is_away_;
-    if (is_away_) return store_line(change::store_lost, locks_reason(at_, error));
-    const int printed = store_line(change::store_back, "");
-    // As far as it has been told; another one follows.
-    return printed == exit_ok && last_ ? print(leader_line()) : printed;
+    const auto [error, leader] = ask();
+    if (static_cast<bool>(error) != is_away_) {
+        is_away_ = !is_away_;
+        if (is_away_) {
+            is_said_ = false;
+            return store_line(change::store_lost, locks_reason(at_, error));
+        }
+        const int printed = store_line(change::store_back, "");
+        if (printed != exit_ok) return printed;
+    }
+    // What the watch told before an outage may be over: it is said again once the store agrees.
+    const bool is_due = !is_away_ && !is_said_ && last_ && is_same(*last_, leader);
+    return is_due ? say_leader() : exit_ok;
 }
 
 int observer::run(ending_wish& end) {
-    if (const auto error = ask()) return complain(store_problem(at_, "be asked", error));
+    if (const auto error = ask().error) return complain(store_problem(at_, "be asked", error));
     waiting_room room(end, waiting_room::reader::needed);
     const auto told = std::make_shared<told_leaders>(room.door());
     const listening to_store(at_, [told, name = name_](detail::lock_store* locks, void*) {
@@ -166,7 +187,7 @@ int observer::run(ending_wish& end) {
         if (why == waiting_room::reason::signal) return exit_ok;
         if (why == waiting_room::reason::unread) return exit_output;
         for (auto& who : told->take()) {
-            if (const int failed = seen(std::move(who)); failed != exit_ok) return failed;
+            if (const int failed = heard(std::move(who)); failed != exit_ok) return failed;
         }
         if (std::chrono::steady_clock::now() < next_look) continue;
         if (const int failed = look(); failed != exit_ok) return failed;

@@ -21,12 +21,17 @@ std::optional<lock_end> stand_until_ended(const elect_options& options, const lo
                                           const store& at, guardian& over, signal_desk& desk,
                                           const command_spec& what) {
     contender own(at, plan);
-    lock_wait waits(options.as_lock, plan, at, desk, own);
+    lock_wait waits(options.as_lock, plan, at, over, desk, own);
     for (;;) {
-        if (auto end = waits.acquire()) return end;
+        if (auto end = waits.acquire()) {
+            if (waits.is_guardian_gone()) return std::nullopt;
+            return end;
+        }
         lock_hold leads(options.as_lock, plan, at, over, desk, own);
         const auto held = leads.run(what, waits.granted());
-        if (held.is_stopped && !held.command.asked_to_end) {
+        // A key of the terminal reaches the command only, and is seen by what it died of.
+        const bool wanted = held.command.asked_to_end || held.command.interrupted;
+        if (held.is_stopped && !wanted) {
             say(held.loss + "; it stands again");
             if (held.is_guardian_gone) return std::nullopt;
             continue;
@@ -43,9 +48,9 @@ std::optional<lock_end> stand_until_ended(const elect_options& options, const lo
     }
 }
 
-// The guardian was killed because it slept through the end of the lead, as after a pause of the
-// whole machine, and a process with threads cannot fork another one. What was the lead's is given
-// back; a new program has no threads.
+// The guardian was killed: by this process because it slept through the end of the lead, as after a
+// pause of the whole machine, or by somebody while there was no command. A process with threads
+// cannot fork another one; a new program has none. What was held is given back.
 lock_end begin_anew(const elect_options& options, const store& at) {
     if (is_read_once(options.as_lock.where)) {
         return ended_with(complain(

@@ -16,10 +16,11 @@ bool is_ending_signal(int number) noexcept {
     return std::find(ending.begin(), ending.end(), number) != ending.end();
 }
 
-ending_signals_allowed::ending_signals_allowed() noexcept : before_{} {
+ending_signals_allowed::ending_signals_allowed(bool hang_up) noexcept : before_{} {
     ::sigset_t allowed{};
     ::sigemptyset(&allowed);
     for (const int number : ending) ::sigaddset(&allowed, number);
+    if (!hang_up) ::sigdelset(&allowed, SIGHUP);
     ::sigaddset(&allowed, SIGTSTP);
     ::pthread_sigmask(SIG_UNBLOCK, &allowed, &before_);
 }

@@ -8,10 +8,10 @@ namespace trinco::program {
 [[nodiscard]] bool is_ending_signal(int number) noexcept;
 
 // While one lives, they and Ctrl-Z act as for any program: for calls that wait without a
-// descriptor. What they leave behind ends with the process.
+// descriptor. What they leave behind ends with the process. `hang_up`: HUP, too.
 class ending_signals_allowed {
 public:
-    ending_signals_allowed() noexcept;
+    explicit ending_signals_allowed(bool hang_up = true) noexcept;
     ~ending_signals_allowed();
     ending_signals_allowed(const ending_signals_allowed&) = delete;
     ending_signals_allowed& operator=(const ending_signals_allowed&) = delete;

@@ -13,7 +13,7 @@ namespace {
 lock_end run(const lock_options& options, const lock_plan& plan, const store& at, guardian& over,
              signal_desk& desk, const command_spec& what) {
     contender own(at, plan);
-    lock_wait waits(options, plan, at, desk, own);
+    lock_wait waits(options, plan, at, over, desk, own);
     if (auto end = waits.acquire()) return *std::move(end);
     lock_hold holds(options, plan, at, over, desk, own);
     const auto held = holds.run(what, waits.granted());

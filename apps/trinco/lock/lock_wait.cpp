@@ -14,6 +14,7 @@
 #include "apps/trinco/command_line/duration.hpp"
 #include "apps/trinco/lock/ending_signals.hpp"
 #include "apps/trinco/lock/lock_words.hpp"
+#include "apps/trinco/process/terminal.hpp"
 #include "apps/trinco/stores/open_store.hpp"
 #include "store/open.hpp"
 #include "trinco/error.hpp"
@@ -34,13 +35,15 @@ constexpr auto never = boot_clock::time_point::max();
 }  // namespace
 
 lock_wait::lock_wait(const lock_options& options, const lock_plan& plan, const store& at,
-                     signal_desk& desk, contender& own)
+                     guardian& over, signal_desk& desk, contender& own)
     : options_(options),
       plan_(plan),
       at_(at),
+      over_(over),
       desk_(desk),
       own_(own),
-      voice_(plan, options.verbose) {
+      voice_(plan, options.verbose),
+      ends_at_hang_up_(!plan.value || terminal().foreground() != -1) {
     const char* const outer = std::getenv("TRINCO_LOCK");
     const char* const lease = std::getenv("TRINCO_LEASE");
     if (outer != nullptr && lease != nullptr && plan_.what.name == outer) outer_lease_ = lease;
@@ -75,10 +78,12 @@ std::optional<lock_end> lock_wait::acquire() {
 
 std::optional<lock_end> lock_wait::enter(const deadline& by) {
     for (bool is_said = false;; is_said = true) {
+        // What came before, as while a command was being stopped, ends it in order.
+        if (look_for_signal() == step::ended) return end_;
         std::optional<problem> bad;
         {
             // A store that does not answer is waited for inside the library.
-            const ending_signals_allowed meanwhile;
+            const ending_signals_allowed meanwhile(ends_at_hang_up_);
             bad = own_.enter(by);
         }
         if (!bad) return std::nullopt;
@@ -89,15 +94,19 @@ std::optional<lock_end> lock_wait::enter(const deadline& by) {
 }
 
 bool lock_wait::waits_for_store(const problem& bad, const deadline& by) const {
+    const bool has_time = by ? boot_clock::now() < *by : !plan_.wait;
     return plan_.value && has_entered_ && bad.code == exit_unavailable && !is_store_gone() &&
-           (!by || boot_clock::now() < *by);
+           has_time;
 }
 
 lock_wait::step lock_wait::rest() {
-    ::pollfd signals{desk_.descriptor(), POLLIN, 0};
+    std::array<::pollfd, 2> fds{::pollfd{desk_.descriptor(), POLLIN, 0},
+                                ::pollfd{over_.descriptor(), POLLIN, 0}};
     for (const auto end = boot_clock::now() + store_rest; boot_clock::now() < end;) {
-        ::poll(&signals, 1, static_cast<int>(whole(end - boot_clock::now()).count()) + 1);
+        ::poll(fds.data(), fds.size(),
+               static_cast<int>(whole(end - boot_clock::now()).count()) + 1);
         if (look_for_signal() == step::ended) return step::ended;
+        if (look_for_guardian() == step::ended) return step::ended;
     }
     return step::waits;
 }
@@ -106,10 +115,12 @@ lock_wait::step lock_wait::wait() {
     const bool soon = options_.verbose || !outer_lease_.empty();
     next_report_ = soon ? boot_clock::now() + first_report : next_report();
     for (;;) {
-        std::array<::pollfd, 2> fds{::pollfd{desk_.descriptor(), POLLIN, 0},
-                                    ::pollfd{own_.descriptor(), POLLIN, 0}};
+        std::array<::pollfd, 3> fds{::pollfd{desk_.descriptor(), POLLIN, 0},
+                                    ::pollfd{own_.descriptor(), POLLIN, 0},
+                                    ::pollfd{over_.descriptor(), POLLIN, 0}};
         ::poll(fds.data(), fds.size(), until_report());
         if (look_for_signal() == step::ended) return step::ended;
+        if (fds[2].revents != 0 && look_for_guardian() == step::ended) return step::ended;
         if (const auto now = look_for_answer(); now != step::waits) return now;
         if (boot_clock::now() >= next_report_) report();
     }
@@ -131,6 +142,7 @@ lock_wait::step lock_wait::look_for_answer() {
 
 lock_wait::step lock_wait::look_for_signal() {
     while (const auto number = desk_.next()) {
+        if (*number == SIGHUP && !ends_at_hang_up_) continue;
         if (is_ending_signal(*number)) {
             end_ = interrupted(*number);
             return step::ended;
@@ -141,8 +153,22 @@ lock_wait::step lock_wait::look_for_signal() {
     return step::waits;
 }
 
+// Better now than when it is granted, and others would wait for who cannot begin.
+lock_wait::step lock_wait::look_for_guardian() {
+    while (const auto event = over_.next()) {
+        if (event->kind != guardian_event::kind_t::gone) continue;
+        is_guardian_gone_ = true;
+        end_.code = complain({exit_signal + SIGKILL,
+                              voice_.name() + ": the guardian of the command was killed while this "
+                                              "one waited"});
+        end_.left = own_.leave(answer_patience);
+        return step::ended;
+    }
+    return step::waits;
+}
+
 lock_end lock_wait::interrupted(int number) {
-    const ending_signals_allowed meanwhile;
+    const ending_signals_allowed meanwhile(ends_at_hang_up_);
     lock_end end;
     end.code = exit_signal + number;
     end.interrupted = number;

@@ -12,6 +12,7 @@
 #include "apps/trinco/lock/lock_end.hpp"
 #include "apps/trinco/lock/lock_options.hpp"
 #include "apps/trinco/lock/lock_voice.hpp"
+#include "apps/trinco/process/guardian.hpp"
 #include "apps/trinco/process/supervise.hpp"
 #include "core/loop.hpp"
 #include "trinco/store.hpp"
@@ -20,12 +21,17 @@ namespace trinco::program {
 
 class lock_wait {
 public:
-    lock_wait(const lock_options& options, const lock_plan& plan, const store& at,
+    // `over`: of the command that is to come. A candidate without a terminal goes on when it is
+    // told to hang up: that is how a service is told to read its configuration.
+    lock_wait(const lock_options& options, const lock_plan& plan, const store& at, guardian& over,
               signal_desk& desk, contender& own);
 
     // Nothing: it has the lock. Again and again, each time for as long as the plan says. A store
-    // that does not answer ends it; a candidate that has stood once waits for the store, too.
+    // that does not answer ends it; a candidate that has stood once waits for the store, too,
+    // unless it waits for nothing.
     [[nodiscard]] std::optional<lock_end> acquire();
+    // Ended by that. What it had in the queue has been given back, as far as the store answers.
+    [[nodiscard]] bool is_guardian_gone() const noexcept { return is_guardian_gone_; }
     [[nodiscard]] detail::boot_clock::time_point granted() const noexcept { return granted_; }
 
 private:
@@ -38,6 +44,7 @@ private:
     step wait();
     step look_for_answer();
     step look_for_signal();
+    step look_for_guardian();
     lock_end interrupted(int number);
     int not_acquired(const std::error_code& error);
     [[nodiscard]] int until_report() const;
@@ -51,9 +58,12 @@ private:
     const lock_options& options_;
     const lock_plan& plan_;
     const store& at_;
+    guardian& over_;
     signal_desk& desk_;
     contender& own_;
     const lock_voice voice_;
+    const bool ends_at_hang_up_;
+    bool is_guardian_gone_ = false;
     bool has_entered_ = false;  // once, at least
     detail::boot_clock::time_point began_{};
     detail::boot_clock::time_point granted_{};

@@ -29,7 +29,17 @@ void lock_use::look(const std::vector<lock_row>& rows, milliseconds now) {
         for (const auto& e : row.holders) note(of, e, now);
         for (const auto& e : row.waiters) note(of, e, now);
     }
+    for (auto& [name, of] : known_) forget_who_is_gone(of);
     ++looks_;
+}
+
+void lock_use::forget_who_is_gone(history& of) const {
+    std::erase_if(of.stays, [&](const auto& one) {
+        const stay& its = one.second;
+        if (its.seen == looks_) return false;
+        if (its.known) of.all.waits.add(its.wait);
+        return true;
+    });
 }
 
 void lock_use::note(history& of, const detail::entry& e, milliseconds now) const {
@@ -49,6 +59,7 @@ void lock_use::note(history& of, const detail::entry& e, milliseconds now) const
         its.known = true;
     }
     its.holds = e.holds;
+    its.seen = looks_;
 }
 
 std::vector<used_lock> lock_use::locks() const {

@@ -51,12 +51,14 @@ private:
         std::chrono::milliseconds wait{0};
         bool known = false;  // the wait
         bool holds = false;
+        std::size_t seen = 0;  // in this look
     };
     struct history {
-        used_lock all;
-        std::map<std::string, stay> stays;  // by the entry's handle
+        used_lock all;                      // with the waits of those who are gone
+        std::map<std::string, stay> stays;  // by the handle of an entry that is there
     };
     void note(history& of, const detail::entry& e, std::chrono::milliseconds now) const;
+    void forget_who_is_gone(history& of) const;
 
     std::map<std::string, history> known_;
     std::size_t looks_ = 0;

@@ -79,7 +79,14 @@ problem go_on_as(const fs::path& fleet) {
 
 problem go_on_anew() {
     restore_signals_at_start();
-    // Also when the file was replaced meanwhile.
+    // By its name, which the process then has, but for a file that was replaced meanwhile.
+    const fs::path own = own_file();
+    struct ::stat named {};
+    struct ::stat running {};
+    if (::stat("/proc/self/exe", &running) == 0 && ::stat(own.c_str(), &named) == 0 &&
+        named.st_dev == running.st_dev && named.st_ino == running.st_ino) {
+        ::execve(own.c_str(), words, environ);
+    }
     ::execve("/proc/self/exe", words, environ);
     return {exit_unavailable,
             "the program cannot begin anew: " + std::generic_category().message(errno)};

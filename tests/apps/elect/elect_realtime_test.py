@@ -2,19 +2,68 @@
 """`trinco elect` as a whole, on `local:`."""
 
 import os
+import pathlib
+import shlex
 import signal
 import subprocess
+import sys
+import threading
 
 import elections
 import scene
 from elections import ElectionScene, STUBBORN
 from scene import wait_until
 
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'process'))
+from pseudo_terminal import Shell  # noqa: E402
 
-class OnLocal(elections.Common, ElectionScene):
+
+class AsksBack(ElectionScene):
     def ask_back(self, name):
         done = self.run_words([scene.PROGRAM, 'locks', 'break', name, '--confirm', name])
         self.assertEqual(0, done.returncode, done.stderr)
+
+
+class OnLocal(elections.Common, AsksBack):
+    pass
+
+
+class AtATerminal(AsksBack):
+    def setUp(self):
+        super().setUp()
+        self.shell = Shell(self.environment)
+        self.addCleanup(self.shell.close)
+
+    def type_elect(self, *words):
+        self.shell.run(shlex.join([scene.PROGRAM, 'elect', 'chief', *words]))
+
+    def expect_code(self, code):
+        self.shell.prompt()
+        self.shell.run('echo code:$?')
+        self.shell.expect(f'code:{code}\r')
+
+    def test_ctrl_c_at_a_command_that_is_being_stopped_ends_both(self):
+        script = 'trap "" TERM; echo run""ning; while :; do sleep 0.01; done'
+        self.type_elect('--ttl', '60s', '--grace', '17s', '--', 'sh', '-c', script)
+        self.shell.expect('running')
+        asking = threading.Thread(target=self.ask_back, args=('chief',))  # until it is given back
+        asking.start()
+        self.shell.expect('the command gets TERM')
+        self.shell.type('\x03')
+        self.expect_code(130)
+        asking.join()
+        self.assertNotIn('stands again', self.shell.everything)
+
+    def test_a_candidate_ends_with_its_terminal(self):
+        first = self.candidate('chief')
+        self.leads(first)
+        self.type_elect('--verbose', '--', 'true')
+        self.shell.expect('1 ahead')
+        os.kill(self.shell.foreground(), signal.SIGHUP)
+        self.shell.expect('interrupted while waiting')
+        self.expect_code(129)
+        first.process.stdin.close()
+        self.assertEqual(3, first.end())
 
 
 class Pauses(ElectionScene):
@@ -49,6 +98,8 @@ class Pauses(ElectionScene):
         self.assertFalse(scene.is_alive(guardian))
         self.assertFalse(scene.is_alive(command))
         self.assertEqual(pid, scene.parent_of(self.guardian_of(other)))
+        name = pathlib.Path(f'/proc/{pid}/comm').read_text(encoding='ascii')
+        self.assertEqual(pathlib.Path(scene.PROGRAM).name, name.strip())
         # And a signal does what it did before.
         first.signal(signal.SIGHUP)
         self.assertEqual(129, first.end())

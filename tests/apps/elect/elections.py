@@ -1,8 +1,11 @@
 """What the tests of `trinco elect` share, on whichever store: candidates, observers, leaders."""
 
 import json
+import os
 import pathlib
+import signal
 import sys
+import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / 'lock'))
 import scene  # noqa: E402
@@ -17,12 +20,12 @@ STUBBORN = 'trap "" TERM; echo $TRINCO_TOKEN $$; while :; do sleep 0.01; done'
 class Elections:
     """For a Scene."""
 
-    def candidate(self, name, *options, script=LEADER):
+    def candidate(self, name, *options, script=LEADER, **how):
         """Stands; its first line comes when it leads."""
-        return self.start_elect(name, *options, '--', 'sh', '-c', script)
+        return self.start_elect(name, *options, '--', 'sh', '-c', script, **how)
 
-    def start_elect(self, name, *words):
-        one = scene.Lock([PROGRAM, 'elect', name, *words], env=self.environment)
+    def start_elect(self, name, *words, **how):
+        one = scene.Lock([PROGRAM, 'elect', name, *words], env=self.environment, **how)
         self.addCleanup(one.close)
         return one
 
@@ -43,8 +46,8 @@ class Elections:
         self.assertEqual((1, 'leader'), (said['schema'], said['change']), said)
         return said['leader'] and said['leader']['value']
 
-    def stand_behind(self, name, *options, ahead, script=LEADER):
-        one = self.candidate(name, '--verbose', *options, script=script)
+    def stand_behind(self, name, *options, ahead, **how):
+        one = self.candidate(name, '--verbose', *options, **how)
         wait_until(lambda: f'{ahead} ahead' in one.said, f'the place of a candidate: {one.said}')
         return one
 
@@ -72,7 +75,7 @@ class Common(Elections):
         later, _ = self.leads(second)
         self.assertGreater(later, token)
         self.assertFalse(scene.is_alive(command))
-        second.signal(scene.signal.SIGTERM)
+        second.signal(signal.SIGTERM)
         self.assertEqual(('told', 0), (second.line(), second.end()))
 
     def test_a_leader_that_is_asked_back_stands_again(self):
@@ -98,11 +101,11 @@ class Common(Elections):
         self.ask_back('chief')
         self.assertEqual('told', first.line())
         middle, _ = self.leads(second)
-        second.signal(scene.signal.SIGTERM)
+        second.signal(signal.SIGTERM)
         self.assertEqual(('told', 0), (second.line(), second.end()))
         last, _ = self.leads(first)
         self.assertGreater(last, middle)
-        first.signal(scene.signal.SIGTERM)
+        first.signal(signal.SIGTERM)
         self.assertEqual(('told', 0), (first.line(), first.end()))
 
     def test_observers_see_each_leader_and_that_there_is_none(self):
@@ -121,7 +124,7 @@ class Common(Elections):
         self.assertRegex(lines.line(), r'\A\S+Z  chief has no leader\Z')
         self.assertEqual('', names.line())
         for one in (observer, lines, names):
-            one.signal(scene.signal.SIGTERM)
+            one.signal(signal.SIGTERM)
             self.assertEqual((0, ''), (one.end(), one.said))
 
     def test_who_cannot_lead_in_time_says_so(self):
@@ -134,16 +137,16 @@ class Common(Elections):
         done = self.elect('chief', '--wait', '200ms', '-q', '--code-not-acquired', '9', '--',
                           'true')
         self.assertEqual((9, ''), (done.returncode, done.stderr))
-        first.signal(scene.signal.SIGTERM)
+        first.signal(signal.SIGTERM)
         self.assertEqual(('told', 0), (first.line(), first.end()))
 
     def test_a_signal_ends_a_candidate_that_waits(self):
         first = self.candidate('chief')
         self.leads(first)
         second = self.stand_behind('chief', ahead=1)
-        second.signal(scene.signal.SIGTERM)
+        second.signal(signal.SIGTERM)
         self.assertEqual(143, second.end())
-        first.signal(scene.signal.SIGTERM)
+        first.signal(signal.SIGTERM)
         self.assertEqual(('told', 0), (first.line(), first.end()))
 
     def test_who_was_asked_to_end_does_not_stand_again(self):
@@ -152,20 +155,59 @@ class Common(Elections):
                   'while :; do sleep 0.01; done')
         first = self.candidate('chief', '--ttl', '3s', '--grace', '200ms', script=script)
         self.leads(first)
-        first.signal(scene.signal.SIGTERM)
+        first.signal(signal.SIGTERM)
         self.assertEqual('told', first.line())
         self.ask_back('chief')
         self.assertEqual(137, first.end())
         self.assertNotIn('stands again', first.said)
 
+    def test_who_is_asked_to_end_while_the_command_is_stopped_does_not_stand_again(self):
+        script = ('trap "echo told; sleep 60 & wait" TERM; echo $TRINCO_TOKEN $$; '
+                  'while :; do sleep 0.01; done')
+        first = self.candidate('chief', '--ttl', '6s', '--grace', '1s', script=script)
+        self.leads(first)
+        asking = threading.Thread(target=self.ask_back, args=('chief',))  # until it is given back
+        asking.start()
+        self.assertEqual('told', first.line())
+        first.signal(signal.SIGTERM)
+        self.assertEqual(137, first.end())
+        asking.join()
+        self.assertNotIn('stands again', first.said)
+
+    def test_a_candidate_that_waits_goes_on_when_it_is_told_to_read_its_configuration(self):
+        first = self.candidate('chief')
+        self.leads(first)
+        second = self.stand_behind('chief', ahead=1, start_new_session=True)
+        second.signal(signal.SIGHUP)
+        first.process.stdin.close()
+        self.assertEqual(3, first.end())
+        self.leads(second)
+        second.process.stdin.close()
+        self.assertEqual(3, second.end())
+
+    def test_a_candidate_whose_guardian_is_killed_stands_anew(self):
+        first = self.candidate('chief')
+        self.leads(first)
+        second = self.stand_behind('chief', ahead=1)
+        guardian = scene.only_child_of(second.pid)
+        os.kill(guardian, signal.SIGKILL)
+        wait_until(lambda: second.said.count('1 ahead') == 2, f'a second place: {second.said}')
+        self.assertIn('the guardian of the command was killed while this one waited', second.said)
+        first.process.stdin.close()
+        self.assertEqual(3, first.end())
+        _, command = self.leads(second)
+        self.assertEqual(second.pid, scene.parent_of(scene.parent_of(command)))
+        second.process.stdin.close()
+        self.assertEqual(3, second.end())
+
     def test_a_candidate_whose_time_ran_out_while_it_waited_never_leads_by_it(self):
         first = self.candidate('chief', '--ttl', '2s')
         token, _ = self.leads(first)
         second = self.stand_behind('chief', '--ttl', '2s', ahead=1)
-        second.signal(scene.signal.SIGSTOP)
+        second.signal(signal.SIGSTOP)
         wait_until(lambda: self.entries('chief') == 1, 'the end of the lease of the candidate')
         third = self.stand_behind('chief', '--ttl', '2s', ahead=1)
-        second.signal(scene.signal.SIGCONT)
+        second.signal(signal.SIGCONT)
         wait_until(lambda: 'it queues anew' in second.said, 'what it says of that')
         first.process.stdin.close()
         self.assertEqual(3, first.end())

@@ -114,6 +114,34 @@ class Losses(ElectionsOnEtcd):
         first.signal(signal.SIGTERM)
         self.assertEqual(('told', 0), (first.line(), first.end()))
 
+    def test_who_waits_for_nothing_does_not_wait_for_the_store(self):
+        node = self.etcd.nodes[0]
+        first = self.candidate('chief', '--ttl', '2s', '--no-wait')
+        self.leads(first)
+        self.etcd.kill(node)
+        self.addCleanup(self.etcd.start, node)
+        self.assertEqual('told', first.line())
+        self.assertEqual(69, first.end())
+        self.assertNotIn('goes on trying', first.said)
+
+    def test_a_leader_that_ended_in_an_outage_is_not_told_after_it(self):
+        node = self.etcd.nodes[0]
+        first = self.candidate('chief', '--value', 'one', '--ttl', '2s')
+        self.leads(first)
+        observer = self.observe('chief')
+        self.assertEqual('one', self.next_leader(observer))
+        self.etcd.kill(node)
+        self.assertEqual('store_lost', json.loads(observer.line())['change'])
+        first.signal(signal.SIGKILL)
+        observer.signal(signal.SIGSTOP)
+        self.etcd.start(node)
+        wait_until(lambda: self.places('chief') == 0, 'the end of the lease')
+        observer.signal(signal.SIGCONT)
+        self.assertEqual('store_back', json.loads(observer.line())['change'])
+        self.assertIsNone(self.next_leader(observer))
+        observer.signal(signal.SIGTERM)
+        self.assertEqual(0, observer.end())
+
     def test_an_operator_takes_the_lead_back(self):
         first = self.candidate('chief', '--value', 'one', '--ttl', '2s')
         token, _ = self.leads(first)

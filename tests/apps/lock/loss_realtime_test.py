@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import scene
-from scene import Scene, boot_time, is_alive, wait_until
+from scene import Scene, boot_time, is_alive, only_child_of, wait_until
 
 # Appends the boot time as fast as it can, until it is ended: nothing of it may be later than the
 # grant of the next holder. A TERM does not impress it.
@@ -194,8 +194,7 @@ class TooLate(Scene):
         """Its guardian was paused from before the grant until the time that it was given then."""
         holder = self.hold('job')
         waiter = self.queue_up('job', '--ttl', '2s', '--', 'true', ahead=1)
-        with open(f'/proc/{waiter.pid}/task/{waiter.pid}/children', encoding='ascii') as children:
-            guardian = int(children.read().split()[0])
+        guardian = only_child_of(waiter.pid)
         os.kill(guardian, signal.SIGSTOP)
         holder.let_go()
         wait_until(lambda: 'granted' in waiter.said, 'the grant')
@@ -204,6 +203,15 @@ class TooLate(Scene):
         os.kill(guardian, signal.SIGCONT)
         self.assertEqual(76, waiter.end())
         self.assertIn('before the command began', waiter.said)
+
+    def test_a_waiter_whose_guardian_is_killed_leaves_the_queue_at_once(self):
+        holder = self.hold('job')
+        waiter = self.queue_up('job', '--', 'true', ahead=1)
+        os.kill(only_child_of(waiter.pid), signal.SIGKILL)
+        self.assertEqual(137, waiter.end())
+        self.assertIn('the guardian of the command was killed while this one waited', waiter.said)
+        self.assertEqual(1, self.entries('job'))
+        self.assertEqual(0, holder.let_go())
 
 
 if __name__ == '__main__':

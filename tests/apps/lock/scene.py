@@ -56,6 +56,12 @@ def parent_of(pid):
         return int(stat.read().rsplit(')', 1)[1].split()[1])
 
 
+def only_child_of(pid):
+    with open(f'/proc/{pid}/task/{pid}/children', encoding='ascii') as children:
+        only, = children.read().split()
+    return int(only)
+
+
 def kill_if_there(pid):
     """For a process of a test that failed."""
     if is_alive(pid):
