@@ -11,6 +11,7 @@ struct problem {
     int code = 0;          // of exit_codes.hpp
     std::string sentence;  // without "trinco: " and without a full stop; says what, where, and what
                            // to do or what is allowed
+    std::error_code error = {};  // what a store answered, where one did
 };
 
 // The code for an error of a store: 77 denied, 64 invalid and not_supported (a wrong name; of URLs

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """docs/etcdctl.md as a program: one script under `etcdctl lock` and under `trinco lock`, on one
-etcd. It must go wrong with the one, as that page says, and right with the other. Takes the
-program's path; prints the figures."""
+etcd. It must go wrong with the one, as that page says, and right with the other; and its lines for
+an etcd with TLS and users. Takes the program's path; prints the figures."""
 
 import concurrent.futures
+import contextlib
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -14,9 +16,12 @@ import tempfile
 import time
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / 'apps/etcd'))
+APPS = pathlib.Path(__file__).resolve().parents[1] / 'apps'
+sys.path[:0] = [str(APPS), str(APPS / 'etcd')]
+import at_once  # noqa: E402
 import cluster  # noqa: E402
-from cluster import PAUSE, Cluster, wait_until  # noqa: E402
+from cluster import PATIENCE, PAUSE, Cluster, wait_until  # noqa: E402
+from secured import Secured, ask_for_users, make_certificates  # noqa: E402
 
 PROGRAM = os.path.abspath(sys.argv.pop(1))
 TTL = 2  # seconds
@@ -56,28 +61,60 @@ class Job:
         return len(self.lines()) > 20
 
     def end(self):
-        for pid in [self.process.pid, *self.lines()[:1]]:
-            for number in (signal.SIGCONT, signal.SIGKILL):
-                try:
-                    os.kill(pid, number)
-                except ProcessLookupError:
-                    pass
+        """Also what was paused, and a command that has not written down who it is."""
+        for number in (signal.SIGCONT, signal.SIGKILL):
+            for send, pid in [(os.killpg, self.process.pid),
+                              *((os.kill, pid) for pid in self.lines()[:1])]:
+                with contextlib.suppress(ProcessLookupError):
+                    send(pid, number)
         self.process.wait()
 
 
 @unittest.skipUnless(cluster.find() and cluster.find('etcdctl'),
                      'there is no etcd; try `make servers`')
-class Comparison(unittest.TestCase):
+class Page(unittest.TestCase):
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix='trinco-compare-'))
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
         (self.folder / 'none.toml').touch()
-        self.etcd = Cluster(self.folder / 'etcd')
+        self.etcd = self.make_cluster()
         self.addCleanup(self.etcd.end)
         self.environment = {name: value for name, value in os.environ.items()
-                            if not name.startswith('TRINCO_')}
+                            if not name.startswith(('TRINCO_', 'ETCD'))}
         self.environment['TRINCO_CONFIG'] = str(self.folder / 'none.toml')
 
+    def make_cluster(self):
+        return Cluster(self.folder / 'etcd')
+
+
+class Guarded(Page):
+    def make_cluster(self):
+        make_certificates(self.folder)
+        return Secured(self.folder / 'etcd', self.folder)
+
+    def test_the_lines_for_certificates_and_users(self):
+        text = pathlib.Path(__file__).resolve().parents[2].joinpath('docs/etcdctl.md').read_text()
+        lines, = re.findall(r'^```sh\n(.*?)^```$', text, re.M | re.S)
+        at = self.etcd.nodes[0].address_and_port
+        for word, here in (('10.0.0.1', at), ('/etc/etcd/ca.pem', f'{self.folder}/ca.pem'),
+                           ('/etc/me.pem', f'{self.folder}/server.pem'),
+                           ('/etc/me.key', f'{self.folder}/server.key')):
+            self.assertIn(word, lines)
+            lines = lines.replace(word, here)
+        ask_for_users(self.etcd, 'jobs', 'jobs/')
+        line = 'etcdctl --endpoints={} lock --ttl=2 jobs/a -- echo under both locks'
+        tools = pathlib.Path(cluster.find('etcdctl')).parent
+        for given, well in ((lines, True), (lines.replace('ETCDCTL_USER', 'UNUSED'), False),
+                            (lines.replace('ETCDCTL_CACERT', 'UNUSED'), False)):
+            both = f'set -e\n{given}\n"{PROGRAM}" lock jobs/b -- {line.format(at)}'
+            done = subprocess.run(
+                ['sh', '-c', both], capture_output=True, text=True, timeout=PATIENCE, check=False,
+                env=dict(self.environment, PATH=f'{tools}:{os.environ["PATH"]}'))
+            self.assertEqual((well, well), (done.returncode == 0, 'under both' in done.stdout),
+                             (given, done.stdout, done.stderr))
+
+
+class Comparison(Page):
     def lock(self, kind, name):
         at = self.etcd.nodes[0].address_and_port
         if kind == 'etcdctl':
@@ -146,4 +183,4 @@ class Comparison(unittest.TestCase):
 
 
 if __name__ == '__main__':
-    unittest.main(verbosity=1)
+    at_once.main()

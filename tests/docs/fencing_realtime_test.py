@@ -12,8 +12,8 @@ import contextlib
 import http.server
 import os
 import pathlib
-import random
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -23,14 +23,12 @@ import urllib.error
 import urllib.request
 
 import postgres_server
+from fencing_recipe import WRITERS, Again, Recipe
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / 'apps/redis'))
 import servers  # noqa: E402
 
 TEXT = ''
-WRITERS = 6
-WRITES = int(os.environ.get('TRINCO_FENCING_WRITES', '60'))
-HIGHEST = 2**53 - 1
 
 
 def block(title):
@@ -42,82 +40,20 @@ def block(title):
     return found[0]
 
 
-class Recipe:
-    """What every recipe must do. A case says how to write (whether it was accepted), and what the
-    resource has: (the highest token that it has seen, the value)."""
-
-    def test_a_lower_token_is_refused_an_equal_or_higher_one_is_not(self):
-        for token, accepted in ((5, True), (4, False), (5, True), (7, True), (6, False), (5, False),
-                                (HIGHEST - 1, True), (HIGHEST, True), (HIGHEST - 1, False)):
-            before = self.has()
-            self.assertEqual(accepted, self.write(token), (token, before))
-            if not accepted:
-                self.assertEqual(before, self.has(), 'a refused write changed something')
-            elif self.value_is_token:
-                self.assertEqual((token, token), self.has())
-
-    def test_a_recipe_without_its_comparison_would_be_found(self):
-        self.break_it()
-        self.assertTrue(self.write(9))
-        self.assertTrue(self.write(4), 'the case above does not see what it is there for')
-
-    def test_many_late_and_new_writers_never_take_it_back(self):
-        """Each writer has the tokens of its own grants, in order, and late writes between them."""
-        accepted, wrong = [], []
-        done = threading.Event()
-
-        def look():
-            last = 0
-            while not done.is_set():
-                seen, value = self.has()
-                if seen < last or self.value_is_token and value != seen:
-                    wrong.append((last, seen, value))
-                last = seen
-
-        def writer(number):
-            chance = random.Random(number)
-            try:
-                with self.connection() as write:
-                    for step in range(1, WRITES + 1):
-                        own = step * WRITERS + number
-                        token = own if chance.random() < 0.6 else chance.randint(1, own)
-                        if write(token):
-                            accepted.append(token)
-            except Exception as error:  # a thread's own would be lost
-                wrong.append(error)
-
-        looker = threading.Thread(target=look)
-        writers = [threading.Thread(target=writer, args=(n,)) for n in range(WRITERS)]
-        for thread in [looker, *writers]:
-            thread.start()
-        for thread in writers:
-            thread.join()
-        done.set()
-        looker.join()
-        self.assertEqual([], wrong[:3], 'what was seen went back')
-        self.assertEqual(max(accepted), self.has()[0])
-        self.assertLess(len(accepted), WRITERS * WRITES, 'nobody was late: this shows nothing')
-        self.history_is_in_order()
-
-    value_is_token = True
-
-    def connection(self):
-        """One writer's: what `write` does."""
-        return contextlib.nullcontext(self.write)
-
-    def history_is_in_order(self):
-        pass
-
-
 class Psql:
     """A connection: statements go in, and what they say comes out, up to a mark."""
 
-    def __init__(self, server):
+    def __init__(self, server, level=''):
         self.process = server.client()
+        self.ask('\\set VERBOSITY verbose')
+        if level:
+            self.ask(f"SET default_transaction_isolation = '{level}';")
 
-    def ask(self, text):
+    def send(self, text):
         self.process.stdin.write(text + '\n\\echo <end>\n')
         self.process.stdin.flush()
+
+    def said(self):
         said = ''
         while not said.endswith('<end>\n'):
             line = self.process.stdout.readline()
@@ -126,23 +62,32 @@ class Psql:
             said += line
         return said[:-len('<end>\n')]
 
+    def ask(self, text):
+        self.send(text)
+        return self.said()
+
     def close(self):
         self.process.communicate()
 
 
-def accepted(said):
-    """Of what psql printed: nothing but a refusal and a success is expected."""
-    if 'is stale' in said and said.count('ERROR') >= 1 and 'UPDATE 1' not in said:
+def judged(said, done):
+    """What psql printed: True when it was done (a pattern), False when it was refused; nothing else
+    is expected."""
+    if re.search(r'ERROR:  (40001|40P01):', said):
+        raise Again(said)
+    if 'is stale' in said and said.count('ERROR:  P0001:') == 1 and 'UPDATE 1' not in said:
         return False
-    if 'ERROR' in said or said.count('UPDATE') != 1:
+    if 'ERROR' in said or said.count('UPDATE') > 1:
         raise AssertionError(said)
-    return 'UPDATE 1' in said
+    if said.strip() == 'UPDATE 0':
+        return False
+    if not re.search(done, said, re.M):
+        raise AssertionError(said)
+    return True
 
 
 class PostgresCase(unittest.TestCase):
     server = None
-    setup = ''
-    statement = ''
 
     @classmethod
     def setUpClass(cls):
@@ -162,24 +107,38 @@ class PostgresCase(unittest.TestCase):
         self.assertNotIn('ERROR', done.stdout)
         return done.stdout
 
-    def write(self, token):
-        return accepted(self.server.psql(self.statement, token=token).stdout)
+    levels = ('read committed', 'repeatable read', 'serializable')
+    eyes = hands = None
+
+    def client(self, level=''):
+        one = Psql(self.server, level)
+        self.addCleanup(one.close)
+        return one
+
+    def read(self, token):
+        self.hands = self.hands or self.client()
+        return self.read_by(self.hands, token)
+
+    def write(self, token, value=None):
+        self.hands = self.hands or self.client()
+        return self.write_by(self.hands, token, value)
+
+    def read_by(self, psql, token):
+        said = psql.ask(f'\\set token {token}\n{self.reading}')
+        return int(re.search(r'^(\d+)$', said, re.M).group(1)) if judged(said, r'^\d+$') else None
 
     @contextlib.contextmanager
-    def connection(self):
-        with contextlib.closing(Psql(self.server)) as one:
-            yield lambda token: accepted(one.ask(f'\\set token {token}\n{self.statement}'))
+    def connection(self, level):
+        with contextlib.closing(Psql(self.server, level)) as one:
+            yield (lambda token: self.read_by(one, token),
+                   lambda token, value=None: self.write_by(one, token, value))
 
     def has(self):
-        if self.eyes is None:
-            self.eyes = Psql(self.server)
-            self.addCleanup(self.eyes.close)
+        self.eyes = self.eyes or self.client()
         return tuple(map(int, self.eyes.ask(self.look).split('|')))
 
-    eyes = None
 
-
-class OneRow(Recipe, PostgresCase):
+class OneRow(PostgresCase, Recipe):
     look = 'SELECT token, balance FROM accounts WHERE id = 7;'
 
     def setUp(self):
@@ -190,7 +149,13 @@ class OneRow(Recipe, PostgresCase):
                 'BEGIN INSERT INTO history (token) VALUES (NEW.token); RETURN NEW; END';
             CREATE TRIGGER t AFTER UPDATE ON accounts
                 FOR EACH ROW EXECUTE FUNCTION remember();''')
-        self.statement = '\\set id 7\n\\set balance :token\n' + block('postgres, write')
+        self.reading = '\\set id 7\n' + block('postgres, read')
+        self.statement = '\\set id 7\n' + block('postgres, write')
+
+    def write_by(self, psql, token, value):
+        value = token if value is None else value
+        said = psql.ask(f'\\set token {token}\n\\set balance {value}\n{self.statement}')
+        return judged(said, r'^UPDATE 1$')
 
     def break_it(self):
         self.statement = self.statement.replace(' AND token <= :token', '')
@@ -206,29 +171,81 @@ class OneRow(Recipe, PostgresCase):
         other = self.sql('SELECT token, balance FROM accounts WHERE id = 8;')
         self.assertEqual('0|0', other.strip())
 
+    def test_who_comes_second_waits_or_is_told_40001(self):
+        for level, ends in (('read committed', False), ('repeatable read', Again)):
+            with self.subTest(level=level):
+                self.setUp()
+                first, second = self.client(level), self.client(level)
+                first.ask('BEGIN;')
+                self.assertTrue(self.write_by(first, 7, None))
+                second.ask('BEGIN; SELECT 1;')
+                second.send(f'\\set token 5\n\\set balance 5\n{self.statement}')
+                first.ask('COMMIT;')
+                if ends is Again:
+                    with self.assertRaises(Again):
+                        judged(second.said(), 'UPDATE')
+                else:
+                    self.assertFalse(judged(second.said(), 'UPDATE'))
+                second.ask('ROLLBACK;')
+                self.assertFalse(self.write_by(second, 5, None), 'once more')
+                self.assertEqual((7, 7), self.has())
 
-class WholeTransaction(Recipe, PostgresCase):
-    look = "SELECT coalesce((SELECT token FROM fences), 0), balance FROM accounts WHERE id = 7;"
-    value_is_token = False
+
+class WholeTransaction(PostgresCase, Recipe):
+    look = 'SELECT coalesce((SELECT token FROM fences), 0), balance FROM accounts WHERE id = 7;'
+    value_is_told = False
 
     def setUp(self):
         self.sql('DROP TABLE IF EXISTS accounts, fences; DROP FUNCTION IF EXISTS pass_fence;'
                  + block('postgres, setup') + block('postgres, fence setup')
                  + 'INSERT INTO accounts VALUES (7, 1000);')
-        self.statement = '\\set amount 1\n' + block('postgres, fence write')
+        self.reading = block('postgres, fence read')
+        self.statement = block('postgres, fence write')
+        self.written = {}
+
+    def write_by(self, psql, token, value):
+        """Adds one, as the next write of this token."""
+        self.written[token] = self.written.get(token, 0) + 1
+        try:
+            return self.write_nth(psql, token, self.written[token])
+        except Again:
+            self.written[token] -= 1
+            raise
+
+    def write_nth(self, psql, token, nth):
+        said = psql.ask(f'\\set token {token}\n\\set nth {nth}\n\\set amount -1\n{self.statement}')
+        return judged(said, r'^UPDATE 1$')
 
     def break_it(self):
         self.sql(block('postgres, fence setup').split('\n\n')[1]
                  .replace('CREATE FUNCTION', 'CREATE OR REPLACE FUNCTION')
-                 .replace(' WHERE f.token <= mine', ''))
+                 .replace('WHERE f.token < mine OR', 'WHERE true OR'))
 
     def test_a_refused_transaction_changes_nothing(self):
         self.write(5)
         self.assertFalse(self.write(4))
-        self.assertEqual((5, 999), self.has())
+        self.assertEqual((5, 1001), self.has())
+
+    def test_a_write_that_is_sent_again_counts_once(self):
+        psql = self.client()
+        for token, nth, well, seen in ((5, 1, True, '5|1'), (5, 1, False, '5|1'),
+                                       (5, 2, True, '5|2'), (5, 1, False, '5|2'),
+                                       (5, 2, False, '5|2'), (6, 1, True, '6|1'),
+                                       (5, 3, False, '6|1'), (6, 1, False, '6|1')):
+            self.assertEqual(well, self.write_nth(psql, token, nth), (token, nth))
+            self.assertEqual(self.has()[1], self.read_by(psql, self.has()[0]), 'one may look')
+            self.assertEqual(seen, self.sql('SELECT token, writes FROM fences;').strip())
+        self.assertEqual((6, 1003), self.has())
+
+    def test_what_is_read_behind_the_fence_is_what_the_one_before_left(self):
+        first, second = self.client(), self.client()
+        first.ask("BEGIN; SELECT pass_fence('accounts/7', 5, 1);")
+        second.send('\\set token 6\n' + self.reading)
+        first.ask('UPDATE accounts SET balance = 77 WHERE id = 7; COMMIT;')
+        self.assertIn('77', second.said().split())
 
 
-class RedisCase(Recipe, unittest.TestCase):
+class RedisCase(unittest.TestCase, Recipe):
     @classmethod
     def setUpClass(cls):
         cls.program = servers.find_server()
@@ -243,16 +260,25 @@ class RedisCase(Recipe, unittest.TestCase):
 
     def setUp(self):
         self.server.command('FLUSHALL')
-        self.script = block('redis, write')
+        self.script = block('redis, script')
 
-    def write(self, token):
+    def run_it(self, token, *value):
+        """What it answers; None: refused."""
         try:
-            said = self.server.command('EVAL', self.script, 2, '{a}', '{a}:fence', token, token)
-            self.assertEqual('OK', said)
-            return True
+            return self.server.command('EVAL', self.script, 2, '{a}', '{a}:fence', token, *value)
         except ValueError as refusal:
             self.assertTrue(str(refusal).startswith(f'STALE token {token}: '), refusal)
-            return False
+            return None
+
+    def read(self, token):
+        said = self.run_it(token)
+        return None if said is None else int(said)
+
+    def write(self, token, value=None):
+        value = token if value is None else value
+        said = self.run_it(token, value)
+        self.assertIn(said, (None, str(value)))
+        return said is not None
 
     def has(self):
         fence, value = self.server.command('MGET', '{a}:fence', '{a}')
@@ -261,24 +287,28 @@ class RedisCase(Recipe, unittest.TestCase):
     def break_it(self):
         self.script = self.script.replace('tonumber(ARGV[1]) < tonumber(seen)', 'false')
 
-    def test_the_line_for_redis_cli_works(self):
-        line = re.search(r'^    (redis-cli --eval .*)$', TEXT, re.M).group(1)
+    def test_the_lines_for_redis_cli_work(self):
+        reads, writes = re.findall(r'^    (redis-cli --eval .*)$', TEXT, re.M)
         program = pathlib.Path(self.program)
         program = program.with_name(program.name.replace('server', 'cli'))
         if not program.exists():
             self.skipTest(f'there is no {program.name}')
         with tempfile.TemporaryDirectory() as folder:
-            pathlib.Path(folder, 'write.lua').write_text(self.script)
-            for token, said in (('41', 'OK'), ('40', 'STALE token 40: 41 was seen'), ('41', 'OK')):
+            pathlib.Path(folder, 'fenced.lua').write_text(self.script)
+            for line, token, said in ((writes, '41', '90'), (reads, '42', '90'),
+                                      (writes, '41', 'STALE token 41: 42 was seen'),
+                                      (reads, '41', 'STALE token 41: 42 was seen'),
+                                      (writes, '42', '90'), (writes, '', 'ERR')):
                 done = subprocess.run(
                     ['sh', '-c', line.replace('redis-cli', f'"{program}" -p {self.server.port}')],
                     cwd=folder, env=dict(os.environ, TRINCO_TOKEN=token), check=False, text=True,
                     stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
                 self.assertIn(said, done.stdout)
-        self.assertEqual('90', self.server.command('GET', '{accounts:7}'))
+        self.assertEqual(['90', '42'],
+                         self.server.command('MGET', '{accounts:7}', '{accounts:7}:fence'))
 
 
-class HttpCase(Recipe, unittest.TestCase):
+class HttpCase(unittest.TestCase, Recipe):
     def setUp(self):
         self.serve(block('http, server'))
 
@@ -293,36 +323,53 @@ class HttpCase(Recipe, unittest.TestCase):
         self.addCleanup(server.server_close)
         self.addCleanup(thread.join)
         self.addCleanup(server.shutdown)
-        self.url = f'http://127.0.0.1:{server.server_port}/'
+        self.port = server.server_port
+        self.url = f'http://127.0.0.1:{self.port}/'
 
-    def put(self, **headers):
-        names = {name.replace('_', '-'): value for name, value in headers.items()}
-        ask = urllib.request.Request(self.url, data=names.get('Fencing-Token', 'x').encode(),
-                                     headers=names, method='PUT')
+    def ask(self, method, token=None, value=None):
+        """(status, body, headers)"""
+        headers = {} if token is None else {'Fencing-Token': str(token)}
+        data = None if value is None else str(value).encode()
+        ask = urllib.request.Request(self.url, data=data, headers=headers, method=method)
         try:
             with DIRECT.open(ask, timeout=30) as answer:
-                return answer.status
+                return answer.status, answer.read(), answer.headers
         except urllib.error.HTTPError as refusal:
-            return refusal.code
+            return refusal.code, refusal.read(), refusal.headers
 
-    def write(self, token):
-        code = self.put(Fencing_Token=str(token))
-        self.assertIn(code, (204, 412))
-        return code == 204
+    def read(self, token):
+        code, body, _ = self.ask('GET', token)
+        self.assertIn(code, (200, 412))
+        return int(body or 0) if code == 200 else None
+
+    def write(self, token, value=None):
+        code, _, _ = self.ask('PUT', token, token if value is None else value)
+        self.assertIn(code, (200, 412))
+        return code == 200
 
     def has(self):
-        with DIRECT.open(self.url, timeout=30) as answer:
-            return int(answer.headers['Fencing-Token']), int(answer.read() or 0)
+        _, body, headers = self.ask('GET')
+        return int(headers['Fencing-Token']), int(body or 0)
 
     def break_it(self):
         self.serve(block('http, server').replace('int(text) < Resource.seen', 'False'))
 
     def test_without_a_token_it_is_refused(self):
         self.assertTrue(self.write(5))
-        for headers in ({}, {'Fencing_Token': ''}, {'Fencing_Token': '-1'},
-                        {'Fencing_Token': '5x'}, {'Fencing_Token': '6, 7'}):
-            self.assertEqual(428, self.put(**headers), headers)
+        for token in (None, '', '-1', '5x', '6, 7', '9' * 17):
+            self.assertEqual(428, self.ask('PUT', token, 'x')[0], token)
+            self.assertEqual(200 if token is None else 428, self.ask('GET', token)[0], token)
         self.assertEqual((5, 5), self.has())
+
+    def test_an_upload_that_breaks_off_is_refused(self):
+        self.assertTrue(self.write(5))
+        for head, code in (('Content-Length: 9', 400), ('Content-Length: -1', 411), ('A: b', 411),
+                           ('Transfer-Encoding: chunked', 411)):
+            with socket.create_connection(('127.0.0.1', self.port), timeout=30) as one:
+                one.sendall(f'PUT / HTTP/1.0\r\nFencing-Token: 8\r\n{head}\r\n\r\n123'.encode())
+                one.shutdown(socket.SHUT_WR)
+                self.assertIn(f' {code} '.encode(), one.makefile('rb').readline(), head)
+            self.assertEqual((5, 5), self.has(), head)
 
 
 # No proxy of the environment has a part in it.

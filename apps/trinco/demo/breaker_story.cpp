@@ -188,7 +188,7 @@ act_result breaker_story(const stage& on) {
     if (!without.complete()) return none;
     on.to.tell("reached", std::to_string(without.reached_dead()) +
                               " calls reached the gateway while it was dead.");
-    if (!on.pause(500ms)) return none;
+    if (!on.let_read(500ms)) return none;
     on.to.tell("scene", "The same, with a breaker that all share. Each is a voter of its own.");
     const outage with = play_outage(on, true);
     none.failure = with.failure;

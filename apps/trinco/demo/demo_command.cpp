@@ -88,6 +88,7 @@ public:
         programme what{{}, seed_};
         if (auto why = find_stores(std::get<settings>(loaded), what)) return complain(*why);
         choose_acts(what);
+        what.for_people = !json_;
         voice_settings speech;
         speech.as = json_ ? form::json : plain_ ? form::plain : form_for(STDOUT_FILENO);
         speech.colours = speech.as == form::live && wants_colours();

@@ -1,21 +1,16 @@
 #include "apps/trinco/demo/etcd_keys.hpp"
 
 #include <chrono>
-#include <condition_variable>
-#include <memory>
-#include <mutex>
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <variant>
+#include <vector>
 
-#include "net/event_loop.hpp"
-#include "store/etcd/etcd_client.hpp"
+#include "apps/trinco/servers/etcd_talk.hpp"
 #include "store/etcd/etcd_url.hpp"
-#include "store/etcd/grpc_transport.hpp"
-#include "trinco/error.hpp"
 
 namespace trinco::program::demo {
 namespace {
@@ -28,36 +23,9 @@ constexpr std::int64_t keys_at_once = 500;
 constexpr int rounds = 20;
 constexpr std::int64_t left_behind_after = 3'600;  // seconds
 
-// Shared, because an answer may come when nobody waits any more.
-template <class T>
-struct waited {
-    std::mutex m;
-    std::condition_variable came;
-    std::optional<std::pair<std::error_code, T>> said;
-};
-
 class broom {
 public:
-    explicit broom(detail::etcd_target to) {
-        on_.start();
-        static_cast<void>(detail::run_and_wait(on_, patience, [this, to = std::move(to)]() mutable {
-            link_ = etcd::make_etcd_client(
-                on_, etcd::make_grpc_transport(on_, std::move(to.members), std::move(to.tls)),
-                {std::move(to.user), std::move(to.password)});
-        }));
-    }
-    ~broom() {
-        static_cast<void>(ask<int>([](etcd::rpc& link, detail::deadline by, auto done) {
-            return link.stop(by, std::move(done));
-        }));
-        static_cast<void>(detail::run_and_wait(on_, patience, [this] {
-            asking_.cancel();
-            link_.reset();
-        }));
-        on_.stop(patience);
-    }
-    broom(const broom&) = delete;
-    broom& operator=(const broom&) = delete;
+    explicit broom(detail::etcd_target to) : with_(std::move(to)) {}
 
     // Whether nothing is left under it.
     bool sweep(const std::string& prefix) {
@@ -70,7 +38,7 @@ public:
             leases.erase(0);
             for (const auto lease : leases) {
                 static_cast<void>(
-                    ask<int>([lease](etcd::rpc& link, detail::deadline by, auto done) {
+                    with_.ask<int>(patience, [lease](etcd::rpc& link, auto by, auto done) {
                         return link.revoke(lease, by, std::move(done));
                     }));
             }
@@ -99,23 +67,8 @@ public:
     }
 
 private:
-    template <class T, class Request>
-    std::pair<std::error_code, T> ask(Request request) {
-        const auto box = std::make_shared<waited<T>>();
-        on_.post([this, box, request = std::move(request)]() mutable {
-            asking_ = request(*link_, on_.now() + patience, [box](std::error_code error, T value) {
-                const std::lock_guard hold(box->m);
-                box->said.emplace(error, std::move(value));
-                box->came.notify_all();
-            });
-        });
-        std::unique_lock hold(box->m);
-        box->came.wait_for(hold, patience + 1s, [&] { return box->said.has_value(); });
-        if (!box->said) return {make_error_code(errc::unknown_outcome), T{}};
-        return std::move(*box->said);
-    }
-    std::pair<std::error_code, etcd::txn_reply> step(const etcd::txn_request& what) {
-        return ask<etcd::txn_reply>([what](etcd::rpc& link, detail::deadline by, auto done) {
+    etcd_told<etcd::txn_reply> step(const etcd::txn_request& what) {
+        return with_.ask<etcd::txn_reply>(patience, [what](etcd::rpc& link, auto by, auto done) {
             return link.txn(what, by, std::move(done));
         });
     }
@@ -126,14 +79,12 @@ private:
         keys.keys_only = true;
         etcd::txn_request look;
         look.success.emplace_back(std::move(keys));
-        auto [error, reply] = step(look);
-        if (error || reply.replies.empty()) return std::nullopt;
-        return std::move(reply.replies.front().kvs);
+        auto seen = step(look);
+        if (seen.error || seen.value.replies.empty()) return std::nullopt;
+        return std::move(seen.value.replies.front().kvs);
     }
 
-    detail::event_loop on_;
-    std::unique_ptr<etcd::rpc> link_;  // the loop's thread only, and so is the next
-    detail::op asking_;
+    etcd_talk with_;
 };
 
 }  // namespace

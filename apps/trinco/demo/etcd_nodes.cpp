@@ -196,10 +196,10 @@ std::optional<std::size_t> etcd_nodes::leader() const {
     return std::nullopt;
 }
 
-void etcd_nodes::kill(std::size_t node) {
-    nodes_[node].process.signal(SIGKILL);
-    static_cast<void>(nodes_[node].process.ended(2s));
-    nodes_[node].killed = true;
+void etcd_nodes::kill(std::size_t which) {
+    nodes_[which].process.signal(SIGKILL);
+    static_cast<void>(nodes_[which].process.ended(2s));
+    nodes_[which].killed = true;
 }
 
 }  // namespace trinco::program::demo

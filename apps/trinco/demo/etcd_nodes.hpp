@@ -36,7 +36,7 @@ public:
     // The one that leads, by its own word; nothing while there is none. Asks each, at most 0.2 s.
     [[nodiscard]] std::optional<std::size_t> leader() const;
     // SIGKILL, and it is gone.
-    void kill(std::size_t node);
+    void kill(std::size_t which);
 
 private:
     struct ports {

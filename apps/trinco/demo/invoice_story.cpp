@@ -39,7 +39,7 @@ public:
         on_.to.tell("killed", killed == stand::after
                                   ? "kill -9: it is charged, and nobody has recorded that."
                                   : "kill -9, before it has charged anything.");
-        if (!on_.pause(for_reading)) return all;
+        if (!on_.let_read(for_reading)) return all;
         const auto began = steady::now();
         all.finished = run(stand::nowhere, all);
         all.took = std::chrono::duration_cast<milliseconds>(steady::now() - began);
@@ -218,7 +218,7 @@ act_result invoice_story(const stage& on) {
     if (seen.by_lock.charges > 1) {
         on.to.tell("charged_twice", "Charged twice: the lock was free, and nothing was recorded.");
     }
-    if (!on.pause(for_reading)) return none;
+    if (!on.let_read(for_reading)) return none;
 
     office by_once(on, folder);
     on.to.tell("scene", "The same by trinco::once, with a function that asks the provider.");
@@ -230,13 +230,13 @@ act_result invoice_story(const stage& on) {
         seen.asked_later = by_once.ask_later();
         seen.charges_later = by_once.charges("43");
     }
-    if (!by_once.failure() && on.pause(for_reading)) {
+    if (!by_once.failure() && on.let_read(for_reading)) {
         on.to.tell("scene", "Invoice 44: the worker dies before the charge.");
         seen.not_charged = by_once.pay("44", way::once, stand::before);
     }
     none.failure = by_once.failure();
     if (none.failure || on.interrupted()) return none;
-    on.pause(for_reading);
+    on.let_read(for_reading);
     return judge_invoices(seen);
 }
 

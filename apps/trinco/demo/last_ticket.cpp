@@ -185,7 +185,7 @@ last_ticket_outcome play_last_ticket(const stage& on) {
     if (all.sold_without_lock > 1 && !on.interrupted()) {
         on.to.tell("sold_twice", "Sold twice: each had read the file before the other wrote it.");
     }
-    if (!on.pause(700ms)) return all;
+    if (!on.let_read(700ms)) return all;
 
     on.to.tell("scene", "The same, each under: trinco lock last-ticket -- sell");
     const one_play locked = play(on, "locked", true, 500ms);
@@ -193,7 +193,7 @@ last_ticket_outcome play_last_ticket(const stage& on) {
     all.sold_with_lock = locked.sold;
     all.told_sold_out = locked.told_sold_out;
     if (locked.sold == 1 && !on.interrupted()) on.to.tell("sold_once", "Sold exactly once.");
-    on.pause(700ms);
+    on.let_read(700ms);
     return all;
 }
 

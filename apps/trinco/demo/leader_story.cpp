@@ -77,13 +77,13 @@ public:
         if (!line_up()) return failure_;
         to.before = queue();
         on_.to.tell("queue", "Service 1 holds the lock deploy; 2, 3 and 4 wait, in this order.");
-        if (!on_.pause(for_reading) || !kill_leader(to)) return failure_;
+        if (!on_.let_read(for_reading) || !kill_leader(to)) return failure_;
         wait_until([&] { return !(to.after = queue()).empty(); });
         on_.to.tell("queue", to.after == to.before
                                  ? "The same holder, the same queue: nobody was granted it."
                                  : "The queue is another one.");
         to.early = held_at_once() > 1;
-        if (on_.pause(for_reading)) hand_on(to);
+        if (on_.let_read(for_reading)) hand_on(to);
         to.no_grant = probe_->longest_after(killed_at_);
         to.grants = probe_->count();
         return failure_;

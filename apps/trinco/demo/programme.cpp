@@ -45,6 +45,17 @@ std::string last_line_of(const std::filesystem::path& file) {
     return last;
 }
 
+// What could not be taken away from the servers.
+std::string clear_servers(const programme& what) {
+    std::string all;
+    for (const auto* const shared : {&what.breakers, &what.locks}) {
+        if (!*shared) continue;
+        const auto left = clear(**shared);
+        if (left) all += (all.empty() ? "" : "; ") + *left;
+    }
+    return all;
+}
+
 played play_one(const act& what, const stage& frame) {
     std::error_code error;
     std::filesystem::create_directory(frame.scratch, error);
@@ -77,6 +88,7 @@ programme_result play(const programme& what, voice& to, const interruption& end,
     auto made = scratch::make();
     if (auto* why = std::get_if<problem>(&made)) {
         all.failure = std::move(*why);
+        all.left_there = clear_servers(what);  // they were tried out
         return all;
     }
     auto& place = std::get<scratch>(made);
@@ -94,18 +106,15 @@ programme_result play(const programme& what, voice& to, const interruption& end,
         to.tell("act", one->scene);
         const std::filesystem::path folder = place.folder() / one->name;
         const auto until = std::min(steady::now() + time_of_act, end_of_all);
-        all.acts.push_back(play_one(*one, {what.seed, folder, breakers, locks, name_space,
-                                           what.etcd, to, end.descriptor(), until}));
+        all.acts.push_back(
+            play_one(*one, {what.seed, folder, breakers, locks, name_space, what.etcd, to,
+                            end.descriptor(), until, what.for_people}));
         to.show({});
         if (!all.acts.back().held()) all.last_error = last_line_of(folder / "errors");
     }
     to.enter({});
     const bool gone = processes.end(2s);
-    for (const auto* const shared : {&what.breakers, &what.locks}) {
-        if (!*shared) continue;
-        const auto left = clear(**shared);
-        if (left) all.left_there += (all.left_there.empty() ? "" : "; ") + *left;
-    }
+    all.left_there = clear_servers(what);
     all.nothing_left = place.remove() && gone;
     all.took = std::chrono::duration_cast<milliseconds>(steady::now() - began);
     return all;

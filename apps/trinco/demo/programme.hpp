@@ -46,6 +46,7 @@ struct programme {
     std::optional<shared_store> breakers = {};  // instead of the demonstration's own file
     std::optional<shared_store> locks = {};     // the same
     std::filesystem::path etcd = {};            // the program of act (d), if that is played
+    bool for_people = true;                     // false: nobody needs time to read
 };
 
 // On return every process is gone and the scratch folder, too, unless the result says otherwise.

@@ -333,7 +333,7 @@ rush_outcome play_rush_without_lock(const stage& on) {
     on.to.tell("oversold", "Sold " + std::to_string(seen.sold) + " of 100; " +
                                std::to_string(seen.sold_more_than_once) +
                                " tickets were sold more than once.");
-    on.pause(1s);
+    on.let_read(1s);
     return seen;
 }
 

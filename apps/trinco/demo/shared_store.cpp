@@ -19,6 +19,7 @@
 #include "apps/trinco/stores/store_password.hpp"
 #include "core/quoted.hpp"
 #include "store/shown_url.hpp"
+#include "trinco/error.hpp"
 
 namespace trinco::program::demo {
 namespace {
@@ -114,8 +115,13 @@ std::variant<shared_store, problem> find_shared_locks(const settings& with) {
     settings in = with;
     in.locks_url = with_prefix(with.locks_url, own);
     in.prefix.clear();
-    if (auto why = try_out_locks(in)) return std::move(*why);
-    return shared_store{in.locks_url, shown, own};
+    shared_store found{in.locks_url, shown, own};
+    if (auto why = try_out_locks(in)) {
+        // Its answer may have been lost alone.
+        if (why->error == errc::unknown_outcome) static_cast<void>(clear(found));
+        return std::move(*why);
+    }
+    return found;
 }
 
 std::string with_prefix(const std::string& url, std::string_view more) {

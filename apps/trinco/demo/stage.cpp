@@ -38,4 +38,8 @@ bool stage::pause(milliseconds span) const {
     return !over();
 }
 
+bool stage::let_read(milliseconds span) const {
+    return for_people ? pause(span) : !over();
+}
+
 }  // namespace trinco::program::demo

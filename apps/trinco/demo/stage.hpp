@@ -72,6 +72,7 @@ struct stage {
     narrator& to;
     int interruption = -1;  // readable, and stays so, once the user wants it to end
     std::chrono::steady_clock::time_point until{};  // the act returns by then, whatever happens
+    bool for_people = true;                         // false: programs read what is told
 
     // Whether locks are kept by a server, which knows of a dead holder by the end of its lease.
     [[nodiscard]] bool locks_on_server() const;
@@ -80,8 +81,10 @@ struct stage {
     [[nodiscard]] bool over() const;
     // What is left until `until`, for poll; at most 100 ms, at least 0.
     [[nodiscard]] std::chrono::milliseconds moment() const;
-    // So that people can read. False once over().
+    // Lets time pass. False once over().
     bool pause(std::chrono::milliseconds span) const;
+    // The same, so that people can read: no time for programs.
+    bool let_read(std::chrono::milliseconds span) const;
 };
 
 // What was to be shown, and whether it was seen.

@@ -4,11 +4,13 @@
 #include <array>
 #include <charconv>
 #include <cstdint>
-#include <optional>
+#include <map>
 #include <set>
 #include <utility>
 
 #include "apps/trinco/command_line/duration.hpp"
+#include "apps/trinco/doctor/etcd_versions.hpp"
+#include "apps/trinco/exit_codes.hpp"
 #include "apps/trinco/lock/lock_options.hpp"
 #include "apps/trinco/output/bytes_text.hpp"
 #include "core/lock/lease.hpp"
@@ -26,6 +28,8 @@ constexpr std::size_t text_shown = 300;
 constexpr std::int64_t default_quota = 2LL * 1024 * 1024 * 1024;  // bytes, when nothing was said
 constexpr std::int64_t worth_defragmenting = 64LL * 1024 * 1024;
 constexpr auto long_take_over = 10s;
+constexpr const char* how_to_reach =
+    "is etcd running, and does it listen there (--listen-client-urls, port, firewall)?";
 
 std::string shown(std::string_view foreign) {
     return trinco::detail::quoted(foreign, text_shown);
@@ -47,59 +51,89 @@ std::string hex(std::uint64_t id) {
     return {digits.data(), end};
 }
 
+std::string name_of(const etcd_member& one) {
+    return one.name.empty() ? hex(one.id) : shown(one.name);
+}
+
 std::string name_of(std::uint64_t id, const std::vector<etcd_member>& all) {
     const auto at =
         std::find_if(all.begin(), all.end(), [&](const etcd_member& m) { return m.id == id; });
-    return at == all.end() || at->name.empty() ? hex(id) : shown(at->name);
+    return at == all.end() ? hex(id) : name_of(*at);
 }
 
-// ---- versions ----------------------------------------------------------------------------------
+// ---- members -----------------------------------------------------------------------------------
 
-struct version {
-    int major = 0;
-    int minor = 0;
-    int patch = 0;
-    auto operator<=>(const version&) const = default;
-};
+constexpr const char* one_cluster_alone =
+    "name the members of one cluster alone: what is locked in the one is free in the other";
 
-// "3.5.16", "3.6.0-rc.1"
-std::optional<version> version_of(std::string_view text) {
-    version v;
-    for (int* const part : {&v.major, &v.minor, &v.patch}) {
-        const auto read = std::from_chars(text.data(), text.data() + text.size(), *part);
-        if (read.ec != std::errc()) return std::nullopt;
-        text.remove_prefix(static_cast<std::size_t>(read.ptr - text.data()));
-        if (!text.empty()) text.remove_prefix(1);
+// Whether it was said that those of the URL are of several clusters.
+bool differ_in_cluster(const std::vector<etcd_status>& asked, examination& to) {
+    std::map<std::uint64_t, std::vector<std::string>> clusters;
+    for (const etcd_status& one : asked) {
+        if (has_answered(one)) clusters[one.cluster].push_back(one.endpoint);
     }
-    return v;
+    if (clusters.size() < 2) return false;
+    std::string text = "the URL names members of " + counted(clusters.size(), "cluster");
+    for (const auto& [id, endpoints] : clusters) {
+        text +=
+            (id == clusters.begin()->first ? ": " : "; ") + joined(endpoints) + " of " + hex(id);
+    }
+    to.code = exit_usage;
+    to.bad("members", text, one_cluster_alone);
+    return true;
 }
 
-struct known_bug {
-    std::string_view what;
-    std::array<version, 3> fixed_in;  // of 3.4, 3.5, 3.6
-};
+std::set<std::uint64_t> ids_of(const std::vector<etcd_member>& all) {
+    std::set<std::uint64_t> ids;
+    for (const etcd_member& one : all) ids.insert(one.id);
+    return ids;
+}
 
-constexpr std::array bugs{
-    known_bug{"a leader that was paused revokes leases that live (etcd#15247): a lock may be lost "
-              "without a cause",
-              {version{3, 4, 31}, {3, 5, 13}, {3, 6, 0}}},
-    known_bug{"a renewal may be answered well although the lease was just revoked (etcd#20616): a "
-              "holder may learn of its loss one renewal late",
-              {version{3, 4, 38}, {3, 5, 23}, {3, 6, 5}}},
-    known_bug{"an event of a watch may be lost after a compaction: who waits for a lock finds out "
-              "by looking, some seconds late",
-              {version{3, 4, 31}, {3, 5, 13}, {3, 6, 0}}},
-    known_bug{
-        "a deletion may be lost to a watch that begins where was compacted (etcd#19179), with "
-        "the same effect",
-        {version{3, 4, 36}, {3, 5, 18}, {3, 6, 0}}},
-};
-
-bool has(const known_bug& bug, const version& v) {
-    for (const version& fixed : bug.fixed_in) {
-        if (fixed.minor == v.minor) return v < fixed;
+// Whether it was said that they list other members: one of them went on by itself.
+bool differ_in_members(const std::vector<etcd_status>& asked,
+                       const std::vector<std::vector<etcd_member>>& told, examination& to) {
+    std::size_t first = told.size();
+    for (std::size_t i = 0; i < told.size(); ++i) {
+        if (told[i].empty()) continue;
+        if (first == told.size()) first = i;
+        if (ids_of(told[i]) == ids_of(told[first])) continue;
+        const auto says = [&](std::size_t who) {
+            std::vector<std::string> names;
+            for (const etcd_member& one : told[who]) names.push_back(name_of(one));
+            return asked[who].endpoint + " lists " + counted(names.size(), "member") + " (" +
+                   joined(names) + ")";
+        };
+        to.bad("members", "the members do not agree who they are: " + says(first) + ", " + says(i),
+               "ask again in a moment, in case one is being added or removed; when it stays so, "
+               "they are two clusters that were one (--force-new-cluster, a restored snapshot): " +
+                   std::string(one_cluster_alone));
+        return true;
     }
     return false;
+}
+
+std::vector<std::string> those_not_in(const std::vector<etcd_status>& asked,
+                                      const std::vector<etcd_member>& all) {
+    const auto ids = ids_of(all);
+    std::vector<std::string> others;
+    for (const etcd_status& one : asked) {
+        if (has_answered(one) && !ids.contains(one.member)) others.push_back(one.endpoint);
+    }
+    return others;
+}
+
+// How many members the URL names; each that does not answer counts as another one.
+std::size_t named_by(const std::vector<etcd_status>& asked) {
+    std::set<std::uint64_t> ids;
+    std::size_t silent = 0;
+    for (const etcd_status& one : asked) {
+        if (!has_answered(one)) {
+            ++silent;
+            continue;
+        }
+        ids.insert(one.member);
+    }
+    return ids.size() + silent;
 }
 
 // ---- space -------------------------------------------------------------------------------------
@@ -136,12 +170,12 @@ void judge_reach(const std::vector<etcd_status>& asked, examination& to) {
         const std::string why =
             one.errors.empty() ? one.endpoint + ": does not answer" : one.errors.front();
         const std::string advice =
-            well == 0 ? "is etcd running, and does it listen there (--listen-client-urls, port, "
-                        "firewall)?"
+            well == 0 ? how_to_reach
                       : "start it again, or take it out of the URL; while it is away one member "
                         "less may be lost";
         well == 0 ? to.bad("connect", why, advice) : to.warn("connect", why, advice);
     }
+    if (asked.empty()) to.bad("connect", "no member has answered in time", how_to_reach);
     if (well == 0) return;
     std::vector<std::string> names;
     for (const etcd_status& one : asked) {
@@ -150,32 +184,46 @@ void judge_reach(const std::vector<etcd_status>& asked, examination& to) {
     to.good("connect", joined(names) + (well == 1 ? " answers" : " answer"));
 }
 
-void judge_members(const std::vector<etcd_status>& asked, const std::vector<etcd_member>& all,
-                   examination& to) {
+void judge_members(const std::vector<etcd_status>& asked,
+                   const std::vector<std::vector<etcd_member>>& told, examination& to) {
+    if (differ_in_cluster(asked, to) || differ_in_members(asked, told, to)) return;
+    const auto known =
+        std::find_if(told.begin(), told.end(), [](const auto& list) { return !list.empty(); });
+    if (known == told.end()) return;
     std::vector<std::string> voters;
     std::vector<std::string> learners;
-    for (const etcd_member& one : all) {
-        (one.learner ? learners : voters)
-            .push_back(one.name.empty() ? hex(one.id) : shown(one.name));
+    for (const etcd_member& one : *known) {
+        (one.learner ? learners : voters).push_back(name_of(one));
     }
-    if (voters.empty()) return;
     const std::size_t spare = (voters.size() - 1) / 2;
-    const std::string text =
+    std::string text =
         counted(voters.size(), "member") + " (" + joined(voters) + ")" +
         (learners.empty() ? "" : ", learning " + joined(learners)) + "; " +
         (spare == 0 ? std::string("none may be lost") : std::to_string(spare) + " may be lost");
     auto figures = json_object().add("voters", voters.size()).add("may_be_lost", spare);
-    if (asked.size() < voters.size()) {
-        finding one{level::warn, "members",
-                    text + "; the URL names " + std::to_string(asked.size()) +
-                        " of them, and without those nobody finds the others",
-                    "name all of them: etcd://HOST,HOST,HOST", std::move(figures)};
-        return to.add(std::move(one));
+    const auto add = [&](std::string sentence, std::string advice) {
+        to.add(
+            {level::warn, "members", std::move(sentence), std::move(advice), std::move(figures)});
+    };
+    const auto removed = those_not_in(asked, *known);
+    if (!removed.empty()) {
+        return add(text + "; " + joined(removed) + (removed.size() == 1 ? " is" : " are") +
+                       " none of them: removed, or not yet added",
+                   "take it out of the URL, or add it to the cluster");
+    }
+    const std::size_t named = named_by(asked);
+    if (named < asked.size()) {
+        text += "; " + std::to_string(asked.size()) + " places of the URL are " +
+                counted(named, "member");
+    }
+    if (named < voters.size()) {
+        return add(text + "; the URL names " + std::to_string(named) +
+                       " of them, and without those nobody finds the others",
+                   "name all of them: etcd://HOST,HOST,HOST");
     }
     if (voters.size() > 1 && voters.size() % 2 == 0) {
-        finding one{level::warn, "members", text + ": as few as with one member less",
-                    "add a member, or remove one: an odd number survives more", std::move(figures)};
-        return to.add(std::move(one));
+        return add(text + ": as few as with one member less",
+                   "add a member, or remove one: an odd number survives more");
     }
     to.good("members", text, std::move(figures));
 }
@@ -216,7 +264,8 @@ void judge_leader(const std::vector<etcd_status>& asked, const std::vector<etcd_
             json_object().add("term", *terms.begin()));
 }
 
-void judge_etcd_version(const std::vector<etcd_status>& asked, examination& to) {
+void judge_etcd_version(const std::vector<etcd_status>& asked, const std::vector<etcd_member>& all,
+                        examination& to) {
     std::set<std::string> versions;
     std::vector<std::string> wrong;
     bool is_old = false;
@@ -224,14 +273,13 @@ void judge_etcd_version(const std::vector<etcd_status>& asked, examination& to) 
     for (const etcd_status& one : asked) {
         if (!has_answered(one)) continue;
         versions.insert(one.version);
-        const auto v = version_of(one.version);
+        const auto v = etcd_version_of(one.version);
         if (!v) continue;
-        is_old = is_old || *v < version{3, 4, 0};
+        is_old = is_old || *v < etcd_version{3, 4, 0};
         is_34 = is_34 || (v->major == 3 && v->minor == 4);
-        for (const known_bug& bug : bugs) {
-            const std::string what(bug.what);
+        for (const auto what : faults_of(*v, all.size() == 1)) {
             const bool is_new = std::find(wrong.begin(), wrong.end(), what) == wrong.end();
-            if (has(bug, *v) && is_new) wrong.push_back(what);
+            if (is_new) wrong.emplace_back(what);
         }
     }
     if (versions.empty()) return;

@@ -19,17 +19,20 @@ using etcd_member = trinco::detail::etcd::member;
 
 // Each adds what it can tell, or nothing. `asked`: one for each endpoint of the URL.
 
-// "connect": those that did not answer. Bad when none did.
+// "connect": those that did not answer. Bad when none did, or none was heard of.
 void judge_reach(const std::vector<etcd_status>& asked, examination& to);
-// "members": how many there are, how many may be lost, and whether the URL names all of them.
-// `all` is empty when it is not known.
-void judge_members(const std::vector<etcd_status>& asked, const std::vector<etcd_member>& all,
-                   examination& to);
-// "leader": who it is, and whether all say the same.
+// "members": how many there are, how many may be lost, and whether the URL names all of them, each
+// once, and none of another cluster. `told`: whom each of those asked lists; empty where it is not
+// known.
+void judge_members(const std::vector<etcd_status>& asked,
+                   const std::vector<std::vector<etcd_member>>& told, examination& to);
+// "leader": who it is, and whether all say the same. `all` is empty when it is not known, here and
+// below.
 void judge_leader(const std::vector<etcd_status>& asked, const std::vector<etcd_member>& all,
                   examination& to);
 // "version": and what is known to be wrong with it where it matters to locks.
-void judge_etcd_version(const std::vector<etcd_status>& asked, examination& to);
+void judge_etcd_version(const std::vector<etcd_status>& asked, const std::vector<etcd_member>& all,
+                        examination& to);
 // "space": sizes, and what raised an alarm.
 void judge_space(const std::vector<etcd_status>& asked, examination& to);
 

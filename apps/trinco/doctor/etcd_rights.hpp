@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "apps/trinco/doctor/etcd_talk.hpp"
 #include "apps/trinco/doctor/finding.hpp"
+#include "apps/trinco/servers/etcd_talk.hpp"
 #include "store/etcd/etcd_url.hpp"
 
 namespace trinco::program::doctor {

@@ -9,9 +9,9 @@
 
 #include "apps/trinco/doctor/etcd_facts.hpp"
 #include "apps/trinco/doctor/etcd_rights.hpp"
-#include "apps/trinco/doctor/etcd_talk.hpp"
 #include "apps/trinco/exit_codes.hpp"
 #include "apps/trinco/problem.hpp"
+#include "apps/trinco/servers/etcd_talk.hpp"
 #include "core/quoted.hpp"
 #include "store/etcd/etcd_url.hpp"
 
@@ -32,6 +32,22 @@ etcd_told<std::vector<etcd_member>> ask_members(etcd_talk& with) {
     return with.ask<std::vector<etcd_member>>(patience, [](etcd::rpc& link, auto by, auto done) {
         return link.members(by, std::move(done));
     });
+}
+
+// Whom each of those that have answered lists; asked for one by one when there are several.
+std::vector<std::vector<etcd_member>> ask_each(const etcd_target& target,
+                                               const std::vector<etcd_status>& asked,
+                                               const std::vector<etcd_member>& all) {
+    if (asked.size() < 2 || all.empty()) return {all};
+    std::vector<std::vector<etcd_member>> told(asked.size());
+    for (std::size_t i = 0; i < asked.size(); ++i) {
+        if (!has_answered(asked[i]) || asked[i].leader == 0) continue;  // it would not answer
+        etcd_target alone = target;
+        alone.members = {target.members.at(i)};
+        etcd_talk with(std::move(alone));
+        told[i] = ask_members(with).value;
+    }
+    return told;
 }
 
 void check_tls(const etcd_target& target, examination& to) {
@@ -69,8 +85,10 @@ bool check_login(etcd_talk& with, const etcd_target& target, const std::error_co
         to.bad("login", "etcd does not let " + trinco::detail::quoted(target.user) + " in: " + why,
                "correct user and password in the URL; what has a meaning there is written with "
                "percent signs (%40 for @)");
-    } else if (error != errc::unavailable) {
-        to.bad("members", "the members cannot be asked for: " + why, "");
+    } else if (to.worst() != level::bad) {
+        // Without a majority nobody lists them, which was said.
+        to.bad("members", "the members cannot be asked for: " + why,
+               "look at the log of etcd, and at its connections");
     }
     return false;
 }
@@ -81,7 +99,7 @@ void examine(etcd_talk& with, const etcd_target& target, const std::string& pref
         patience,
         [](etcd::rpc& link, auto by, auto done) { return link.status(by, std::move(done)); });
     judge_reach(asked.value, to);
-    if (to.worst() == level::bad || asked.value.empty()) {
+    if (to.worst() == level::bad) {
         // What the commands would be told.
         const auto error = ask_members(with).error;
         if (error) to.code = exit_code_of(error);
@@ -90,8 +108,8 @@ void examine(etcd_talk& with, const etcd_target& target, const std::string& pref
     check_tls(target, to);
     const auto members = ask_members(with);
     judge_leader(asked.value, members.value, to);
-    judge_members(asked.value, members.value, to);
-    judge_etcd_version(asked.value, to);
+    judge_members(asked.value, ask_each(target, asked.value, members.value), to);
+    judge_etcd_version(asked.value, members.value, to);
     judge_space(asked.value, to);
     if (!check_login(with, target, members.error, to) || to.worst() == level::bad) return;
     const auto least = try_locks(with, {target, prefix}, to);

@@ -11,6 +11,7 @@
 #include "apps/trinco/stores/open_store.hpp"
 #include "core/quoted.hpp"
 #include "store/shown_url.hpp"
+#include "trinco/error.hpp"
 
 namespace trinco::program::doctor {
 namespace {
@@ -87,6 +88,17 @@ finding judge_use(const std::vector<used_lock>& locks, std::size_t looks) {
     return found;
 }
 
+finding judge_unlooked(const problem& why, std::string_view url) {
+    if (why.error != errc::busy || !trinco::detail::scheme_of(url).starts_with("etcd")) {
+        return {level::bad, "use", why.sentence};
+    }
+    return {level::warn, "use",
+            "how much locks are used could not be seen: too many other keys lie beside them (a "
+            "listing reads 200,000)",
+            "keep them under a prefix of their own (etcd://HOST?prefix=locks); without one 'trinco "
+            "locks ls' fails as well, while a lock reads no more than its own queue"};
+}
+
 void examine_use(const settings& with, examination& to) {
     if (!may_be_opened(with, to)) return;
     const auto opened = open_store(with, needs::locks);
@@ -96,7 +108,7 @@ void examine_use(const settings& with, examination& to) {
     const auto looked = look_often(*at, scope, looks_for, gives_up_after);
     if (const auto* const why = std::get_if<problem>(&looked)) {
         to.code = why->code;
-        return to.bad("use", why->sentence, "");
+        return to.add(judge_unlooked(*why, with.locks_url));
     }
     const auto& use = std::get<looked_often>(looked).use;
     to.add(judge_use(use.locks(), use.looks()));

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstddef>
+#include <string_view>
 #include <vector>
 
 #include "apps/trinco/config/settings.hpp"
 #include "apps/trinco/doctor/finding.hpp"
 #include "apps/trinco/locks/lock_use.hpp"
+#include "apps/trinco/problem.hpp"
 
 namespace trinco::program::doctor {
 
@@ -18,5 +20,8 @@ void examine_use(const settings& with, examination& to);
 
 // The same of what was seen. Pure.
 [[nodiscard]] finding judge_use(const std::vector<used_lock>& locks, std::size_t looks);
+// And of why nothing could be seen: an etcd that works, but has more keys than a listing reads, is
+// worth a warning. Pure.
+[[nodiscard]] finding judge_unlooked(const problem& why, std::string_view url);
 
 }  // namespace trinco::program::doctor

@@ -152,8 +152,9 @@ problem store_problem(const store& s, std::string_view what, const std::error_co
     const auto trouble = locks_trouble(s);
     const auto reason =
         trouble.empty() ? error.message() + std::string(next_step(error, s.url())) : trouble;
-    return {exit_code_of(error), "the store " + std::string(s.url()) + " could not " +
-                                     std::string(what) + ": " + reason};
+    return {exit_code_of(error),
+            "the store " + std::string(s.url()) + " could not " + std::string(what) + ": " + reason,
+            error};
 }
 
 }  // namespace trinco::program

@@ -125,6 +125,7 @@ struct watch_news {
 struct server_status {
     std::string endpoint;
     std::string version;
+    std::uint64_t cluster = 0;
     std::uint64_t member = 0;
     std::uint64_t leader = 0;  // 0: none
     std::uint64_t term = 0;

@@ -229,6 +229,7 @@ std::optional<server_status> decode_status(std::string_view bytes) {
     if (!in) return {};
     server_status out;
     out.version = in->version();
+    out.cluster = in->header().cluster_id();
     out.member = in->header().member_id();
     out.leader = in->leader();
     out.term = in->raftterm();

@@ -21,6 +21,9 @@ import time
 import unittest
 import uuid
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import at_once  # noqa: E402
+
 PROGRAM = ''
 WHOLE_TIME = 60
 TICKET_CLAIMS = {
@@ -44,6 +47,8 @@ def eventually(condition, limit):
 
 
 class Demo(unittest.TestCase):
+    APART = True
+
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix='trinco-demo-test-')
         self.addCleanup(folder.cleanup)
@@ -330,4 +335,4 @@ class Demo(unittest.TestCase):
 
 if __name__ == '__main__':
     PROGRAM = sys.argv.pop(1)
-    unittest.main()
+    at_once.main(8)

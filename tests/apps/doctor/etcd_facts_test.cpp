@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "apps/trinco/doctor/etcd_facts.hpp"
+#include "apps/trinco/doctor/etcd_versions.hpp"
+#include "apps/trinco/exit_codes.hpp"
 
 namespace trinco::program::doctor {
 namespace {
@@ -29,9 +31,9 @@ bool says(const finding& one, std::string_view words) {
     return one.sentence.find(words) != std::string::npos;
 }
 
-finding of_version(const std::string& version) {
+finding of_version(const std::string& version, std::size_t members = 3) {
     examination e;
-    judge_etcd_version({running(version)}, e);
+    judge_etcd_version({running(version)}, std::vector<etcd_member>(members), e);
     return only(e);
 }
 
@@ -45,7 +47,11 @@ TEST(EtcdFacts, EachBugIsKnownUntilTheVersionThatFixedIt) {
         {"3.4.30", "3.4.31", "etcd#15247"}, {"3.5.12", "3.5.13", "etcd#15247"},
         {"3.4.37", "3.4.38", "etcd#20616"}, {"3.5.22", "3.5.23", "etcd#20616"},
         {"3.6.4", "3.6.5", "etcd#20616"},   {"3.4.35", "3.4.36", "etcd#19179"},
-        {"3.5.17", "3.5.18", "etcd#19179"}, {"3.5.12", "3.5.13", "event of a watch"}};
+        {"3.5.17", "3.5.18", "etcd#19179"}, {"3.5.12", "3.5.13", "event of a watch"},
+        {"3.5.2", "3.5.3", "etcd#13766"},   {"3.5.0", "3.4.18", "etcd#13766"},
+        {"3.5.5", "3.5.6", "etcd#14733"},   {"3.5.0", "3.4.20", "etcd#14733"},
+        {"3.5.5", "3.5.6", "etcd#14571"},   {"3.5.5", "3.5.4", "etcd#14571"},
+        {"3.4.21", "3.4.22", "etcd#14571"}, {"3.4.20", "3.4.19", "etcd#14571"}};
     for (const row& r : rows) {
         EXPECT_TRUE(says(of_version(r.last_with), r.bug)) << r.last_with << " " << r.bug;
         EXPECT_FALSE(says(of_version(r.first_without), r.bug)) << r.first_without << " " << r.bug;
@@ -57,6 +63,38 @@ TEST(EtcdFacts, EachBugIsKnownUntilTheVersionThatFixedIt) {
     EXPECT_EQ(level::bad, of_version("3.3.27").how);
 }
 
+TEST(EtcdFacts, WhatOnlyALonelyMemberForgetsIsSaidOfOneAlone) {
+    for (const char* version : {"3.4.20", "3.5.4"}) {
+        EXPECT_TRUE(says(of_version(version, 1), "etcd#14370")) << version;
+        EXPECT_FALSE(says(of_version(version, 3), "etcd#14370")) << version;
+        EXPECT_FALSE(says(of_version(version, 0), "etcd#14370")) << "not known";
+    }
+    EXPECT_FALSE(says(of_version("3.4.21", 1), "etcd#14370"));
+    EXPECT_FALSE(says(of_version("3.5.5", 1), "etcd#14370"));
+}
+
+TEST(EtcdFacts, ACandidateComesBeforeItsRelease) {
+    EXPECT_TRUE(says(of_version("3.6.0-rc.1"), "etcd#15247")) << "fixed in 3.6.0";
+    EXPECT_TRUE(says(of_version("3.6.0-alpha.0"), "etcd#15247"));
+    EXPECT_FALSE(says(of_version("3.6.0"), "etcd#15247"));
+    EXPECT_EQ(level::bad, of_version("3.4.0-rc.4").how);
+    EXPECT_NE(level::bad, of_version("3.4.0").how);
+    EXPECT_EQ(level::good, of_version("3.5.23-rke2r1").how) << "of a packager";
+    EXPECT_EQ(level::good, of_version("3.6.5+git").how);
+    EXPECT_LT(*etcd_version_of("3.6.0-beta.0"), *etcd_version_of("3.6.0"));
+    EXPECT_LT(*etcd_version_of("3.5.99"), *etcd_version_of("3.6.0-rc.1"));
+    for (const char* none : {"", "3", "3.5", "3.5.", "3-5-1", "three.5.1"}) {
+        EXPECT_FALSE(etcd_version_of(none)) << none;
+    }
+}
+
+TEST(EtcdFacts, NobodyAtAllIsBad) {
+    examination e;
+    judge_reach({}, e);
+    EXPECT_EQ(level::bad, only(e).how);
+    EXPECT_NE("", only(e).advice);
+}
+
 TEST(EtcdFacts, NobodyLeads) {
     examination e;
     judge_leader({running("3.5.23", 0)}, {}, e);
@@ -66,18 +104,80 @@ TEST(EtcdFacts, NobodyLeads) {
     EXPECT_EQ(level::warn, only(some).how);
 }
 
+// 1 ... n, as each of the same cluster says it.
+std::vector<etcd_status> statuses(std::size_t n) {
+    std::vector<etcd_status> all(n, running("3.5.23"));
+    for (std::size_t i = 0; i < n; ++i) {
+        all[i].member = i + 1;
+        all[i].endpoint = "10.0.0." + std::to_string(i + 1) + ":2379";
+    }
+    return all;
+}
+
+std::vector<etcd_member> members(std::size_t n) {
+    std::vector<etcd_member> all(n);
+    for (std::size_t i = 0; i < n; ++i) {
+        all[i].id = i + 1;
+        all[i].name = "n" + std::to_string(i + 1);
+    }
+    return all;
+}
+
+finding of_members(const std::vector<etcd_status>& asked,
+                   const std::vector<std::vector<etcd_member>>& told) {
+    examination e;
+    judge_members(asked, told, e);
+    return only(e);
+}
+
 TEST(EtcdFacts, AnEvenNumberOfMembersSurvivesNoMoreThanOneLess) {
-    const auto levels = [](std::size_t members) {
-        examination e;
-        std::vector<etcd_member> all(members);
-        for (std::size_t i = 0; i < members; ++i) all[i].id = i + 1;
-        judge_members(std::vector<etcd_status>(members, running("3.5.23")), all, e);
-        return only(e).how;
-    };
+    const auto levels = [](std::size_t n) { return of_members(statuses(n), {members(n)}).how; };
     EXPECT_EQ(level::good, levels(1));
     EXPECT_EQ(level::warn, levels(2));
     EXPECT_EQ(level::good, levels(3));
     EXPECT_EQ(level::warn, levels(4));
+}
+
+TEST(EtcdFacts, MembersOfTwoClustersAreNoStore) {
+    auto asked = statuses(3);
+    asked[1].cluster = 9;
+    examination e;
+    judge_members(asked, {members(3), members(3), members(3)}, e);
+    EXPECT_EQ(level::bad, only(e).how);
+    EXPECT_EQ(exit_usage, e.code);
+    EXPECT_TRUE(says(only(e), "10.0.0.1:2379, 10.0.0.3:2379 of 0; 10.0.0.2:2379 of 9"));
+    asked[1].version.clear();
+    EXPECT_EQ(level::good, of_members(asked, {members(3)}).how) << "it has not answered";
+}
+
+TEST(EtcdFacts, MembersThatListOthersAreTold) {
+    const auto well = members(3);
+    EXPECT_EQ(level::good, of_members(statuses(3), {well, well, well}).how);
+    EXPECT_EQ(level::good, of_members(statuses(3), {{}, well, {}}).how) << "some did not say";
+    // As many, but others; and one that went on by itself.
+    auto other = members(3);
+    other[2].id = 77;
+    for (const auto& one : {other, members(1)}) {
+        const auto found = of_members(statuses(3), {well, {}, one});
+        EXPECT_EQ(level::bad, found.how);
+        EXPECT_TRUE(says(found, "10.0.0.1:2379 lists 3 members")) << found.sentence;
+        EXPECT_TRUE(says(found, "10.0.0.3:2379 lists ")) << found.sentence;
+    }
+}
+
+TEST(EtcdFacts, AMemberIsCountedOnceHoweverItIsNamed) {
+    auto asked = statuses(3);
+    asked[2].member = 1;
+    const auto twice = of_members(asked, {members(3)});
+    EXPECT_EQ(level::warn, twice.how) << "three places, and one of three is missing";
+    EXPECT_TRUE(says(twice, "3 places of the URL are 2 members")) << twice.sentence;
+    EXPECT_TRUE(says(twice, "names 2 of them"));
+    asked[2].member = 55;
+    const auto removed = of_members(asked, {members(3)});
+    EXPECT_EQ(level::warn, removed.how);
+    EXPECT_TRUE(says(removed, "10.0.0.3:2379 is none of them"));
+    asked[2].version.clear();
+    EXPECT_EQ(level::good, of_members(asked, {members(3)}).how) << "who is away may be the third";
 }
 
 TEST(EtcdFacts, AnAlarmIsBadAndTheWayOutIsSaid) {

@@ -1,4 +1,4 @@
-"""A real etcd for tests of the program: one node or three, each a process with a folder of its own.
+"""A real etcd for tests of programs: one node or three, each a process with a folder of its own.
 Nothing is left when a test ends.
 
 Three nodes may have a network each (Networks): then a node can be cut off from the others, with the
@@ -12,14 +12,21 @@ import random
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import threading
 import time
+import urllib.request
 
 PAUSE = threading.Event()
 PATIENCE = 60
 LIBC = ctypes.CDLL(None, use_errno=True)
 PR_SET_PDEATHSIG = 1
+BELIEVING = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+BELIEVING.check_hostname = False
+BELIEVING.verify_mode = ssl.CERT_NONE
+DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}),
+                                     urllib.request.HTTPSHandler(context=BELIEVING))
 
 
 def end_with_parent():
@@ -28,11 +35,13 @@ def end_with_parent():
 
 def find(kind='etcd'):
     """The path of etcd, or of etcdctl beside it: TRINCO_ETCD_SERVER, else of PATH, else what `make
-    servers` has fetched; None when there is none."""
+    servers` has fetched, as it has others (etcd-3.4); None when there is none."""
     named = os.environ.get('TRINCO_ETCD_SERVER')
-    if named:
+    if named and kind == 'etcd':
+        return named
+    if named and kind == 'etcdctl':
         path = pathlib.Path(named)
-        return named if kind == 'etcd' else str(path.with_name('etcdctl' + path.name[4:]))
+        return str(path.with_name('etcdctl' + path.name[4:]))
     cache = os.environ.get('XDG_CACHE_HOME') or pathlib.Path.home() / '.cache'
     return shutil.which(kind) or shutil.which(
         kind, path=str(pathlib.Path(cache) / 'trinco/servers/bin'))
@@ -146,11 +155,14 @@ class Node:
 
 
 class Cluster:
-    """`networks`: each node in the one of its name; n0, n1, n2. `more`: words for each node."""
+    """`networks`: each node in the one of its name; n0, n1, n2. `more`: words for each node.
+    `program`: another etcd than find() finds."""
+    SCHEME = 'http'
 
-    def __init__(self, folder, nodes=1, networks=None, more=()):
+    def __init__(self, folder, nodes=1, networks=None, more=(), program=None):
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(exist_ok=True)
+        self.program = program or find()
         self.more = list(more)
         self.networks = networks
         names = [f'n{i}' for i in range(nodes)]
@@ -165,10 +177,11 @@ class Cluster:
 
     def words(self, node):
         alone = len(self.nodes) == 1
-        client = f'http://{node.address_and_port}'
+        client = f'{self.SCHEME}://{node.address_and_port}'
         peer = f'http://{node.address}:{node.peer}'
         everybody = ','.join(f'{n.name}=http://{n.address}:{n.peer}' for n in self.nodes)
-        return [*node.inside, find(), '--name', node.name, f'--data-dir={self.folder}/{node.name}',
+        return [*node.inside, self.program, '--name', node.name,
+                f'--data-dir={self.folder}/{node.name}',
                 f'--listen-client-urls={client}', f'--advertise-client-urls={client}',
                 f'--listen-peer-urls={peer}', f'--initial-advertise-peer-urls={peer}',
                 f'--initial-cluster={everybody}',
@@ -184,7 +197,14 @@ class Cluster:
         def answers():
             if node.process.poll() is not None:
                 raise AssertionError((self.folder / f'{node.name}.log').read_text()[-2000:])
-            return self.ctl('get', 'nothing', at=[node]).returncode == 0
+            if node.inside:
+                return self.ctl('get', 'nothing', at=[node]).returncode == 0
+            url = f'{self.SCHEME}://{node.address_and_port}/health'
+            try:
+                with DIRECT.open(url, timeout=5) as answer:
+                    return b'"true"' in answer.read()
+            except OSError:
+                return False
         wait_until(answers, f'{node.name} answers')
 
     @property

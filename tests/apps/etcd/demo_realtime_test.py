@@ -14,6 +14,7 @@ import unittest
 import uuid
 
 from etcd_scene import PATIENCE, PROGRAM, EtcdScene, boot_time, cluster, main, wait_until
+from secured import Secured, ask_for_users, make_certificates
 
 WHOLE_TIME = 110
 INVOICE_CLAIMS = {'lock_alone_charged_twice', 'once_charged_once', 'run_again_under_its_id',
@@ -21,7 +22,9 @@ INVOICE_CLAIMS = {'lock_alone_charged_twice', 'once_charged_once', 'run_again_un
 LEADER_CLAIMS = {'same_holder', 'same_order', 'grants_again'}
 
 
-class Demo(EtcdScene):
+class DemoScene(EtcdScene):
+    APART = True
+
     def setUp(self):
         super().setUp()
         folder = tempfile.TemporaryDirectory(prefix='trinco-demo-test-')
@@ -103,6 +106,8 @@ class Demo(EtcdScene):
         self.assertGreater(leader['no_grant_ms'], 200)
         self.assertLess(leader['no_grant_ms'], 20_000)
 
+
+class Demo(DemoScene):
     def test_acts_about_locks_on_the_users_etcd(self):
         """Each act is played by one of its own, at once: neither disturbs another."""
         store = f'{self.store}?prefix=team'
@@ -171,6 +176,12 @@ class Demo(EtcdScene):
         self.assertIn('--etcd', self.mistake('demo', '--only', 'leader', code=69))
         self.assert_tidy()
 
+    def test_one_that_cannot_begin_leaves_nothing_where_it_tried(self):
+        self.environment['TMPDIR'] = '/proc'
+        self.assertIn('TMPDIR', self.mistake('demo', '--only', 'tickets', '--locks',
+                                             self.store, code=69))
+        self.assertEqual((['theirs'], []), (self.etcd.keys(), self.etcd.leases()))
+
     def test_without_a_program_of_etcd_act_4_is_left_out(self):
         self.environment['PATH'] = '/nowhere'
         demo = self.until('left_out', '--locks', self.store)
@@ -201,6 +212,33 @@ class Demo(EtcdScene):
         shown = self.result('--etcd', cluster.find())
         for act in ('tickets', 'breaker', 'invoice', 'leader'):
             self.assertTrue(shown[act]['ok'], shown[act])
+        self.assert_tidy()
+
+
+class Guarded(DemoScene):
+    """An etcd with TLS, and users of whom this one may have what begins with team/."""
+
+    @classmethod
+    def make_cluster(cls):
+        make_certificates(cls.place)
+        return Secured(cls.place / 'etcd', cls.place)
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        ask_for_users(cls.etcd, 'team', 'team/')
+
+    def test_with_a_certificate_a_user_and_a_prefix(self):
+        place = self.etcd.nodes[0].address_and_port
+        self.environment['PATH'] = '/nowhere'  # no act 4
+        store = f'etcds://ann:pw@{place}?ca={self.place}/ca.pem&prefix=team'
+        demo = self.begin('--only', 'invoice', '--locks', store)
+        self.assert_invoice(self.result_of(demo, store)['invoice'])
+        self.assert_tidy()
+        wrong = store.replace('ann:pw', 'ann:wrong')
+        self.assertNotIn('wrong', self.mistake('demo', '--locks', wrong, code=77))
+        stranger = store.replace('prefix=team', 'prefix=bank')
+        self.assertIn('may not', self.mistake('demo', '--locks', stranger, code=77))
         self.assert_tidy()
 
 

@@ -2,14 +2,52 @@
 """`trinco doctor` on real etcd: one and three members, of 3.5 and of 3.4, sound and not. Takes the
 program's path."""
 
+import concurrent.futures
 import contextlib
 import json
-import os
+import select
 import socket
+import subprocess
 import threading
 import unittest
 
-from etcd_scene import Cluster, EtcdScene, cluster, main, wait_until
+from etcd_scene import PATIENCE, Cluster, EtcdScene, cluster, main, wait_until
+from secured import ask_for_users
+
+
+class Mute:
+    """In front of an etcd: a connection is carried both ways until the client says this; from then
+    on nothing comes through. A port that takes connections."""
+
+    def __init__(self, port, until):
+        self.to = ('127.0.0.1', port)
+        self.until = until
+        self.door = socket.create_server(('127.0.0.1', 0))
+        self.port = self.door.getsockname()[1]
+        threading.Thread(target=self._open, daemon=True).start()
+
+    def _open(self):
+        with contextlib.suppress(OSError):
+            while True:
+                client = self.door.accept()[0]
+                threading.Thread(target=self._carry, args=(client,), daemon=True).start()
+
+    def _carry(self, client):
+        with client, socket.create_connection(self.to) as server, contextlib.suppress(OSError):
+            while True:
+                for one in select.select([client, server], [], [])[0]:
+                    said = one.recv(65536)
+                    if not said:
+                        return
+                    if one is client and self.until in said:
+                        while client.recv(65536):
+                            pass
+                        return
+                    (server if one is client else client).sendall(said)
+
+    def end(self):
+        self.door.shutdown(socket.SHUT_RDWR)
+        self.door.close()
 
 
 class DoctorScene(EtcdScene):
@@ -36,6 +74,8 @@ class DoctorScene(EtcdScene):
 
 
 class OneMember(DoctorScene):
+    APART = True
+
     def test_of_a_sound_server_everything_is_told_and_nothing_is_left(self):
         found = self.examine()
         self.assertLessEqual({'connect', 'leader', 'members', 'version', 'space', 'rights',
@@ -76,21 +116,45 @@ class OneMember(DoctorScene):
             door.shutdown(socket.SHUT_RDWR)
         self.bad_one('url', code=64, url='etcd://127.0.0.1:99999')
 
+    def test_who_does_not_answer_what_was_asked_is_not_well(self):
+        """Nothing of it, or not who the members are: nothing was found to be bad, and nothing was
+        found out."""
+        def examined(until):
+            mute = Mute(self.etcd.nodes[0].client, until)
+            self.addCleanup(mute.end)
+            return self.examine(code=69, url=f'etcd://127.0.0.1:{mute.port}')
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            silent, secretive = pool.map(examined, (b'/Status', b'/MemberList'))
+        self.assertEqual('bad', silent['connect']['level'])
+        self.assertEqual('ok', secretive['connect']['level'])
+        self.assertEqual('bad', secretive['members']['level'])
+        self.assertIn('cannot be asked for', secretive['members']['sentence'])
+
+    def test_a_url_of_two_clusters(self):
+        other = Cluster(self.folder / 'other')
+        self.addCleanup(other.end)
+        both = self.etcd.url + ',' + other.url.removeprefix('etcd://')
+        one = self.bad_one('members', code=64, url=both)
+        self.assertIn('members of 2 clusters', one['sentence'])
+        for node in (self.etcd.nodes[0], other.nodes[0]):
+            self.assertIn(node.address_and_port, one['sentence'])
+        twice = self.etcd.url + ',' + self.etcd.url.removeprefix('etcd://').replace('127.0.0.1',
+                                                                                    'localhost')
+        self.assertIn('2 places of the URL are 1 member',
+                      self.examine(url=twice)['members']['sentence'])
+
 
 class Full(DoctorScene):
-    MORE = ('--quota-backend-bytes=67108864',)
+    MORE = ('--quota-backend-bytes=4194304',)
 
     def test_a_full_database(self):
-        value = 'x' * 1_000_000
-        path = self.folder / 'value'
-        path.write_text(value)
-        for i in range(200):
-            done = self.etcd.ctl('put', f'big/{i}', value[:100_000] + str(i))
-            if 'database space exceeded' in done.stderr:
-                break
-            for _ in range(5):
-                done = self.etcd.ctl('put', f'big/{i}', value[:120_000])
-            if 'database space exceeded' in done.stderr:
+        address = self.etcd.nodes[0].address_and_port
+        for i in range(10):
+            done = subprocess.run(
+                [cluster.find('etcdctl'), f'--endpoints={address}', 'put', f'big/{i}'],
+                input='x' * 1_000_000, capture_output=True, text=True, timeout=PATIENCE,
+                check=False)
+            if done.returncode != 0:
                 break
         self.assertIn('database space exceeded', done.stderr)
         one = self.bad_one('space')
@@ -103,23 +167,10 @@ class Full(DoctorScene):
 class Rights(DoctorScene):
     def test_a_user_without_rights_and_none_at_all(self):
         etcd = self.etcd
-        etcd.ctl('role', 'add', 'root')
-        etcd.must('user', 'add', 'root:secret')
-        etcd.must('user', 'grant-role', 'root', 'root')
-        etcd.must('role', 'add', 'jobs')
-        etcd.must('role', 'grant-permission', 'jobs', '--prefix=true', 'readwrite', 'jobs/')
-        etcd.must('user', 'add', 'ann:word')
-        etcd.must('user', 'grant-role', 'ann', 'jobs')
-        etcd.must('auth', 'enable')
-        plain = etcd.ctl
-
-        def as_root(*words, **more):
-            return plain('--user=root:secret', *words, **more)
-        etcd.ctl = as_root
-        self.addCleanup(setattr, etcd, 'ctl', plain)
+        ask_for_users(etcd, 'jobs', 'jobs/')
         host = etcd.nodes[0].address_and_port
         self.assertIn('demands a user', self.bad_one('login', code=77)['sentence'])
-        ann = f'etcd://ann:word@{host}'
+        ann = f'etcd://ann:pw@{host}'
         found = self.bad_with(ann)
         self.assertIn('the user "ann" may not write', found['rights']['sentence'])
         found = self.bad_with(f'etcd://ann:wrong@{host}')
@@ -131,7 +182,6 @@ class Rights(DoctorScene):
         self.assertEqual(('ok', 'warn'), (found['rights']['level'], found['once']['level']))
         self.assertIn('trinco:records/jobs/', found['once']['commands'][0])
         self.assertEqual('ok', found['login']['level'])
-        etcd.must('auth', 'disable')
 
     def bad_with(self, url):
         return self.examine_with(url, code=77)
@@ -146,8 +196,9 @@ class Rights(DoctorScene):
 
 class ThreeMembers(DoctorScene):
     NODES = 3
+    APART = True
 
-    def test_members_that_are_away(self):
+    def test_a_member_that_is_away(self):
         found = self.examine()
         self.assertIn('3 members', found['members']['sentence'])
         self.assertEqual(1, found['members']['figures']['may_be_lost'])
@@ -165,16 +216,20 @@ class ThreeMembers(DoctorScene):
         found = wait_until(all_follow, 'a leader whom both follow')
         self.assertEqual('warn', found['connect']['level'])
         self.assertIn(away.address_and_port, found['connect']['sentence'])
-        self.etcd.kill(self.etcd.nodes[1])
+
+    def test_the_majority_is_away(self):
+        away = self.etcd.nodes[1:]
+        for node in away:
+            self.etcd.kill(node)
 
         def is_leaderless():
             found = self.any_examination()
             return found if 'leader' in found and found['leader']['level'] == 'bad' else None
         found = wait_until(is_leaderless, 'the end of the lead')
         self.assertIn('there is none', found['leader']['sentence'])
-        for node in (self.etcd.nodes[1], away):
+        for node in away:
             self.etcd.begin(node)
-        for node in (self.etcd.nodes[1], away):
+        for node in away:
             self.etcd.wait_for(node)
 
     def any_examination(self):
@@ -186,16 +241,7 @@ class ThreeMembers(DoctorScene):
 class Old(DoctorScene):
     @classmethod
     def make_cluster(cls):
-        before = os.environ.get('TRINCO_ETCD_SERVER')
-        os.environ['TRINCO_ETCD_SERVER'] = cluster.find('etcd-3.4')
-
-        def restore():
-            if before is None:
-                del os.environ['TRINCO_ETCD_SERVER']
-            else:
-                os.environ['TRINCO_ETCD_SERVER'] = before
-        cls.addClassCleanup(restore)
-        return Cluster(cls.place / 'etcd')
+        return Cluster(cls.place / 'etcd', program=cluster.find('etcd-3.4'))
 
     def test_what_is_known_of_it_is_said(self):
         one = self.examine()['version']

@@ -81,6 +81,8 @@ class BesideEtcdctl(ElectionsOnEtcd):
 
 
 class Losses(ElectionsOnEtcd):
+    APART = True
+
     def test_a_paused_leader_is_stopped_and_leads_again(self):
         first = self.candidate('chief', '--ttl', '2s', script=STUBBORN)
         token, command = self.leads(first)

@@ -7,10 +7,12 @@ import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / 'lock'))
+APPS = pathlib.Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(APPS), str(APPS / 'lock')]
 import cluster
+from at_once import main
 from cluster import Cluster, wait_until
-from scene import PATIENCE, PROGRAM, Scene, boot_time, is_alive, main, pause
+from scene import PATIENCE, PROGRAM, Scene, boot_time, is_alive, pause
 
 __all__ = ['PATIENCE', 'PROGRAM', 'Cluster', 'EtcdScene', 'boot_time', 'cluster', 'is_alive',
            'main', 'pause', 'wait_until']

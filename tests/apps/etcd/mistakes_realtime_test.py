@@ -6,15 +6,12 @@ path."""
 import concurrent.futures
 import contextlib
 import os
-import pathlib
 import socket
-import subprocess
 import threading
-import unittest
 
-import cluster
-from cluster import Cluster, free_ports
-from etcd_scene import EtcdScene, boot_time, main
+from cluster import free_ports
+from etcd_scene import EtcdScene, main
+from secured import Secured, ask_for_users, make_certificates
 
 
 class Listener:
@@ -90,6 +87,7 @@ class Ttls(EtcdScene):
 
 class NoEtcd(EtcdScene):
     """Endpoints at which there is no etcd."""
+    APART = True
 
     @classmethod
     def make_cluster(cls):
@@ -153,18 +151,11 @@ class Login(EtcdScene):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        for words in (('user', 'add', 'root:secret'), ('user', 'grant-role', 'root', 'root'),
-                      ('role', 'add', 'shop'), ('user', 'add', 'ann:pw'),
-                      ('user', 'grant-role', 'ann', 'shop'),
-                      ('role', 'grant-permission', 'shop', 'readwrite', 'shop/', '--prefix=true'),
-                      ('auth', 'enable')):
-            done = cls.etcd.ctl(*words)
-            if done.returncode and 'already exists' not in done.stderr:
-                raise AssertionError(done.stderr)
+        ask_for_users(cls.etcd, 'shop', 'shop/')
 
     def assert_nothing_left(self):
-        keys = self.etcd.must('--user=root:secret', 'get', '', '--prefix', '--keys-only').split()
-        self.assertEqual([], keys)
+        super().assert_nothing_left()
+        self.assertEqual([], self.etcd.keys())
 
     def url_as(self, who):
         return self.etcd.url.replace('etcd://', f'etcd://{who}@')
@@ -198,23 +189,8 @@ class Certificates(EtcdScene):
 
     @classmethod
     def make_cluster(cls):
-        folder = cls.place
-        def openssl(*words):
-            subprocess.run(['openssl', *words], check=True, capture_output=True, cwd=folder)
-        try:
-            openssl('version')
-        except (OSError, subprocess.SubprocessError) as error:
-            raise unittest.SkipTest('there is no openssl') from error
-        (folder / 'names').write_text('subjectAltName=IP:127.0.0.1,DNS:good.test\n')
-        for name in ('ca', 'other'):
-            openssl('req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1',
-                    '-nodes', '-keyout', f'{name}.key', '-out', f'{name}.pem', '-days', '2',
-                    '-subj', f'/CN={name}')
-        openssl('req', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes',
-                '-keyout', 'server.key', '-out', 'server.csr', '-subj', '/CN=server')
-        openssl('x509', '-req', '-in', 'server.csr', '-CA', 'ca.pem', '-CAkey', 'ca.key',
-                '-CAcreateserial', '-out', 'server.pem', '-days', '2', '-extfile', 'names')
-        return Secured(folder / 'etcd', folder)
+        make_certificates(cls.place)
+        return Secured(cls.place / 'etcd', cls.place)
 
     def setUp(self):
         super().setUp()
@@ -246,20 +222,6 @@ class Certificates(EtcdScene):
                                 '--', 'true', code=64)
         self.assertIn('/no/such.pem', sentence)
         self.assertIn('No such file', sentence)
-
-
-class Secured(Cluster):
-    def __init__(self, folder, keys):
-        self.keys_at = keys
-        super().__init__(folder, more=[f'--cert-file={keys}/server.pem',
-                                       f'--key-file={keys}/server.key'])
-
-    def words(self, node):
-        return [word.replace('http://', 'https://') if '-client-urls=' in word else word
-                for word in super().words(node)]
-
-    def ctl(self, *words, **more):
-        return super().ctl(f'--cacert={self.keys_at}/ca.pem', *words, **more)
 
 
 class PlainText(EtcdScene):

@@ -145,6 +145,18 @@ TEST(JudgeUse, ALockThatStaysWithOneHolderOrThatNobodyWaitsForIsNone) {
     EXPECT_EQ(doctor::judge_use({}, 3).sentence, "no lock is held");
 }
 
+TEST(JudgeUse, AListingThatIsTooLongIsAHintAndAStoreThatIsAwayIsBad) {
+    const auto judged = [](errc why, const char* url) {
+        return doctor::judge_unlooked({69, "the store could not", make_error_code(why)}, url);
+    };
+    EXPECT_EQ(judged(errc::busy, "etcd://h").how, doctor::level::warn);
+    EXPECT_NE(judged(errc::busy, "etcd://h").sentence.find("other keys"), std::string::npos);
+    EXPECT_NE(judged(errc::busy, "etcd://h").advice.find("?prefix="), std::string::npos);
+    EXPECT_EQ(judged(errc::busy, "local:/x.db").how, doctor::level::bad);
+    EXPECT_EQ(judged(errc::unavailable, "etcd://h").how, doctor::level::bad);
+    EXPECT_EQ(judged(errc::unavailable, "etcd://h").sentence, "the store could not");
+}
+
 TEST(JudgeUse, ManyAreNotAllNamed) {
     std::vector<used_lock> many;
     for (const char* name : {"a", "b", "c", "d", "e"}) many.push_back(used(name, 39, 2, 2));

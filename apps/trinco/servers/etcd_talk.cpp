@@ -1,17 +1,17 @@
-#include "apps/trinco/doctor/etcd_talk.hpp"
+#include "apps/trinco/servers/etcd_talk.hpp"
 
 #include "store/etcd/etcd_client.hpp"
 #include "store/etcd/grpc_transport.hpp"
 
-namespace trinco::program::doctor {
+namespace trinco::program {
 
 using namespace std::chrono_literals;
 
-etcd_talk::etcd_talk(trinco::detail::etcd_target to) {
-    namespace etcd = trinco::detail::etcd;
+etcd_talk::etcd_talk(detail::etcd_target to) {
+    namespace etcd = detail::etcd;
     on_.start();
     static_cast<void>(
-        trinco::detail::run_and_wait(on_, 2s, [this, at = place_, to = std::move(to)]() mutable {
+        detail::run_and_wait(on_, 2s, [this, at = place_, to = std::move(to)]() mutable {
             at->link = etcd::make_etcd_client(
                 on_, etcd::make_grpc_transport(on_, std::move(to.members), std::move(to.tls)),
                 {std::move(to.user), std::move(to.password)});
@@ -19,16 +19,16 @@ etcd_talk::etcd_talk(trinco::detail::etcd_target to) {
 }
 
 etcd_talk::~etcd_talk() {
-    static_cast<void>(trinco::detail::run_and_wait(on_, 2s, [at = place_] { at->link.reset(); }));
+    static_cast<void>(detail::run_and_wait(on_, 2s, [at = place_] { at->link.reset(); }));
     on_.stop(2s);
 }
 
 std::string etcd_talk::trouble() {
     const auto said = std::make_shared<std::string>();
-    const auto failed = trinco::detail::run_and_wait(on_, 2s, [said, at = place_] {
+    const auto failed = detail::run_and_wait(on_, 2s, [said, at = place_] {
         if (at->link) *said = at->link->trouble();
     });
     return failed ? std::string() : *said;
 }
 
-}  // namespace trinco::program::doctor
+}  // namespace trinco::program

@@ -18,7 +18,7 @@
 #include "store/etcd/etcd_url.hpp"
 #include "trinco/error.hpp"
 
-namespace trinco::program::doctor {
+namespace trinco::program {
 
 template <class T>
 struct etcd_told {
@@ -31,7 +31,7 @@ class etcd_talk {
 public:
     using milliseconds = std::chrono::milliseconds;
 
-    explicit etcd_talk(trinco::detail::etcd_target to);
+    explicit etcd_talk(detail::etcd_target to);
     ~etcd_talk();
     etcd_talk(const etcd_talk&) = delete;
     etcd_talk& operator=(const etcd_talk&) = delete;
@@ -46,17 +46,17 @@ public:
 private:
     // Shared with the loop, which may come to it when nobody waits any more.
     struct place {
-        std::unique_ptr<trinco::detail::etcd::rpc> link;  // the loop's thread alone
+        std::unique_ptr<detail::etcd::rpc> link;  // the loop's thread alone
     };
     template <class T>
     struct question {
         std::mutex m;
         std::condition_variable came;
         std::optional<etcd_told<T>> answer;
-        trinco::detail::op interest;  // the loop's thread alone
+        detail::op interest;  // the loop's thread alone
     };
 
-    trinco::detail::event_loop on_;
+    detail::event_loop on_;
     const std::shared_ptr<place> place_ = std::make_shared<place>();
 };
 
@@ -81,8 +81,8 @@ etcd_told<T> etcd_talk::ask(milliseconds limit, Request request) {
         if (q->answer) return std::move(*q->answer);
     }
     static_cast<void>(
-        trinco::detail::run_and_wait(on_, milliseconds(2'000), [q] { q->interest.cancel(); }));
+        detail::run_and_wait(on_, milliseconds(2'000), [q] { q->interest.cancel(); }));
     return {make_error_code(errc::unknown_outcome), {}, limit};
 }
 
-}  // namespace trinco::program::doctor
+}  // namespace trinco::program
