@@ -74,6 +74,9 @@ public:
         return by_->members(until, std::move(done));
     }
     [[nodiscard]] std::string trouble() const override { return by_->trouble(); }
+    [[nodiscard]] std::string why(const std::error_code& told) const override {
+        return by_->why(told);
+    }
     [[nodiscard]] detail::op stop(detail::deadline until, detail::completion<int> done) override {
         return by_->stop(until, std::move(done));
     }

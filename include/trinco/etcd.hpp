@@ -16,7 +16,9 @@
 //   server_name=NAME    whom the certificates must be for, instead of the hosts
 //   verify=no           believes anybody; for tests
 //   prefix=NAME         all keys begin with NAME/; at most 100 bytes, a name as of a lock. Default:
-//                       none, so that the locks are those of etcdctl
+//                       none, so that the locks are those of etcdctl. NAME, and what it lies in
+//                       (of a/b also a), is then no name for a lock of etcdctl or Go: they would
+//                       wait for whatever is kept under it. Locks of Trinco do not
 //   token_epoch=N       0 (default) to 255: tokens are N x 2^45 larger. Raise it after a snapshot
 //                       was restored, since revisions, of which tokens are made, go back then
 //
@@ -33,6 +35,7 @@
 // Leases       TTLs are whole seconds. The server raises one that is below 1.5 times its election
 //              timeout (2 s by its defaults), and the session says what was granted. A new leader
 //              lets all leases begin anew: a lock of a dead holder may stay for twice its TTL.
+//              What is kept for a time (guarded data, records) hangs on leases, too.
 // Login        USER and PASSWORD are exchanged for a token when something is first asked for, and
 //              again whenever the server does not take it any more (by default it forgets one that
 //              nobody used for 300 s). A refused password is tried again after 5 s. Where etcd asks
@@ -49,12 +52,15 @@
 //                                            when a change
 //                                            was sent
 //   request timed out, leader changed        unknown_outcome  of changes; reads are repeated
-//   too many requests, database space        busy             A full database takes no lock until
-//   exceeded, request is too large                            it was compacted, defragmented and
-//                                                             its alarm disarmed; the change that
-//                                                             fills it may have been made. Before
-//                                                             3.5.7 (3.4.20) it refuses giving
-//                                                             back, too: locks end by their TTL
+//   too many requests, request is too large  busy
+//   database space exceeded                  busy,            A full database takes no lock until
+//                                            unknown_outcome  it was compacted, defragmented and
+//                                            of guarded       its alarm disarmed. The change that
+//                                            writes,          fills it is made, and refused in the
+//                                            proclaim and     same words as those behind it.
+//                                            eviction         Before 3.5.7 (3.4.20) it refuses
+//                                                             giving back, too: locks end by their
+//                                                             TTL
 //   authentication failed, permission        denied
 //   denied, a certificate is not believed
 //   lease not found                          lost

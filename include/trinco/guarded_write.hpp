@@ -27,15 +27,18 @@
 //              "trinco:": "accounts:7", "stock:blue/left". On etcd the key lies under exactly this
 //              name (behind the URL's prefix), for `etcdctl get` and for programs in any language.
 //              No lock's name has a ':', so that a key is never taken for somebody who waits in the
-//              queue of a lock, where Go's and etcdctl's locks would wait for it to go.
+//              queue of a lock, where Go's and etcdctl's locks would wait for it to go. (Behind a
+//              prefix it lies beneath that name: see trinco/etcd.hpp.)
 // Limits       A value is any bytes, at most 128 KiB; 64 distinct keys a write, 1 MiB in all. The
 //              store is one for locks: for what belongs to them, not for bulk.
 // Kept         for ever, or for as long as keep_for says, counted from the write on the store's
-//              clock (on etcd up to a sixteenth longer).
+//              clock; never shorter. On etcd longer: by up to a sixteenth, at least for as long as
+//              its shortest lease (2 s by its defaults), and from its beginning again after each
+//              change of its leader.
 // Unknown      A write that had no answer in time may be applied later, even after a later write of
 //              the same holder, though never when giving it back was acknowledged, or somebody
 //              else was granted it. Read back and compare revisions, or give the lock back and
-//              begin again.
+//              begin again. What is said of later attempts (lost, conflict) is of those alone.
 // Durable      when commit returns: on the disk of local:, on a majority of etcd's members.
 //
 // Stores       memory:, local: and etcd:.
@@ -44,10 +47,10 @@
 // Errors       lock_error, and twins with std::error_code. Nothing was changed: lost (not held any
 //              more), not_held (it was not when this was made), conflict, unavailable, denied,
 //              invalid (no changes), not_supported (a store without guarded writes),
-//              would_deadlock (on the store's own thread), shut_down, forked. busy: too large for
-//              the store, or it is full; of etcd the change that fills it may have been made.
-//              unknown_outcome: no answer within the session's request_timeout. put, erase and
-//              keep_for throw lock_error invalid for what is out of range.
+//              would_deadlock (on the store's own thread), shut_down, forked, busy (too large for
+//              the store, or it is full). unknown_outcome: no answer within the session's
+//              request_timeout; or etcd is full, and makes the change that fills it all the same.
+//              put, erase and keep_for throw lock_error invalid for what is out of range.
 // Cost         commit: one transaction; on etcd one commit of the cluster, as taking a lock is. One
 //              with keep_for asks for a lease beside it, at most once in a sixteenth of that time.
 //              read_guarded: one linearizable read.
@@ -109,6 +112,7 @@ private:
     std::vector<detail::change> changes_;
     std::size_t bytes_ = 0;
     std::chrono::seconds keep_{0};
+    bool in_doubt_ = false;  // a commit had no answer, and none was acknowledged since
 };
 
 struct guarded_value {

@@ -31,7 +31,9 @@
 //              unless they ask for another attempt (retry_on_failure), which has a new run id.
 // Fingerprint  A hash of the input: the same key with another one is errc::key_reused, a mistake of
 //              the caller that would otherwise be given the result of something else.
-// Kept         for `keep` after it has ended, on the store's clock. Afterwards the key is as new.
+// Kept         for `keep` after it has ended, on the store's clock, and never shorter; on etcd
+//              somewhat longer, as guarded data (trinco/guarded_write.hpp). Afterwards the key is
+//              as new.
 //              One that runs, or was interrupted, is kept until it has ended or is resolved.
 // A result     is at most 64 KiB. What is longer was done all the same, and is recorded as a
 //              failure that says so.

@@ -24,24 +24,27 @@ constexpr auto slack = 500ms;  // beyond a deadline of the loop, for a busy mach
     throw lock_error(errc::invalid, "guarded write: " + std::move(sentence));
 }
 
-std::string sentence_of(const lock_shell* of, const std::error_code& error) {
-    if (of == nullptr) return "guarded write: its lock is gone, and nothing was changed";
+// `in_doubt`: an earlier commit of the same changes had no answer.
+std::string sentence_of(const lock_shell* of, const std::error_code& error, bool in_doubt) {
+    const std::string changed =
+        in_doubt ? "an earlier commit, which had no answer, may have changed something"
+                 : "nothing was changed";
+    if (of == nullptr) return "guarded write: its lock is gone, and " + changed;
     std::string names;
     for (const auto& p : of->parts()) names += (names.empty() ? "'" : "', '") + p.name;
     std::string out = "guarded write under " + std::string(of->kind()) + " " + names + "': ";
     if (error == errc::lost) {
-        return out +
-               "the lock is not held any more, and nothing was changed; take it again, and "
-               "read again what it guards";
+        return out + "the lock is not held any more, and " + changed +
+               "; take it again, and read again what it guards";
     }
     if (error == errc::not_held) {
         return out + "the lock was not held when the write was made; take it first";
     }
     if (error == errc::conflict) {
-        return out + "a key has another revision than the one told, and nothing was changed";
+        return out + "a key has another revision than the one told, and " + changed;
     }
     if (error == errc::invalid) return out + "there are no changes, or the store takes no such";
-    return out + error.message();
+    return out + of->reason(error);
 }
 
 struct reading {
@@ -82,7 +85,7 @@ std::error_code read(session& on, std::string_view key, std::optional<guarded_va
 }  // namespace
 
 guarded_write::guarded_write(const lock_handle& held)
-    : of_(held.shell_), grant_(held.shell_->grant_number()) {}
+    : of_(held.shell_), grant_(held.shell_->check() ? 0 : held.shell_->grant_number()) {}
 
 guarded_write::~guarded_write() = default;
 guarded_write::guarded_write(guarded_write&&) noexcept = default;
@@ -143,7 +146,7 @@ guarded_write& guarded_write::keep_for(std::chrono::seconds d) {
 std::uint64_t guarded_write::commit() {
     std::error_code error;
     const auto revision = commit(error);
-    if (error) throw lock_error(error, sentence_of(of_.lock().get(), error));
+    if (error) throw lock_error(error, sentence_of(of_.lock().get(), error, in_doubt_));
     return revision;
 }
 
@@ -155,6 +158,7 @@ std::uint64_t guarded_write::commit(std::error_code& error) {
     if (changes_.empty()) return 0;
     const auto done = of->write(grant_, changes_, keep_);
     error = done.error;
+    in_doubt_ = (in_doubt_ && error) || error == errc::unknown_outcome;
     return done.revision;
 }
 
@@ -162,7 +166,9 @@ std::optional<guarded_value> read_guarded(session& on, std::string_view key) {
     if (auto bad = detail::check_data_key(key)) throw lock_error(errc::invalid, *std::move(bad));
     std::optional<guarded_value> found;
     if (const auto error = read(on, key, found)) {
-        throw lock_error(error, "reading " + detail::quoted(key) + ": " + error.message());
+        const auto of = detail::lock_access::shell(on);
+        throw lock_error(error, "reading " + detail::quoted(key) + ": " +
+                                    (of ? of->reason(error) : error.message()));
     }
     return found;
 }

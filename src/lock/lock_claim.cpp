@@ -52,17 +52,23 @@ void lock_claim::acquire(lock_request what, completion<grant> done) {
 
 void lock_claim::settle() {
     phase_ = phase::settling;
+    const auto here = std::weak_ptr<int>(attempt_);
     // A turn less where nothing is to be settled; what may fail is told in a turn of its own.
-    if (session_->debts() == 0 && session_->observe() == lease_state::held) return enter();
+    const bool ready = session_->debts() == 0 && session_->observe() == lease_state::held;
+    if (here.expired()) return;  // the session's end was told, and whoever heard it gave this up
+    if (ready) return enter();
     std::vector<std::string> names;
     for (const auto& p : what_.parts) names.push_back(p.name);
-    session_->settle(names, [this, here = std::weak_ptr<int>(attempt_)] {
+    session_->settle(names, [this, here] {
         if (!here.expired()) enter();
     });
 }
 
 void lock_claim::enter() {
-    if (session_->observe() == lease_state::lost) {
+    const auto here = std::weak_ptr<int>(attempt_);
+    const bool lost = session_->observe() == lease_state::lost;
+    if (here.expired()) return;  // as in settle
+    if (lost) {
         fail(session_->ended() ? session_->ended() : make_error_code(errc::lost));
         return;
     }

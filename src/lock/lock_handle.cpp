@@ -20,12 +20,6 @@ void retire(std::shared_ptr<lock_shell>& shell) {
     shell.reset();
 }
 
-// What the store itself may say more about.
-bool is_of_store(const std::error_code& error) {
-    return error == errc::unavailable || error == errc::unknown_outcome || error == errc::busy ||
-           error == errc::denied || error == errc::invalid;
-}
-
 [[noreturn]] void fail(const lock_shell& l, std::error_code error) {
     std::string sentence = l.kind();
     const char* before = " '";
@@ -37,8 +31,7 @@ bool is_of_store(const std::error_code& error) {
         sentence += "': those who hold it or wait for it count another number of permits than " +
                     std::to_string(l.parts().front().n) + "; all must name the same";
     } else {
-        const auto trouble = is_of_store(error) ? l.trouble() : std::string();
-        sentence += "': " + (trouble.empty() ? error.message() : trouble);
+        sentence += "': " + l.reason(error);
     }
     throw lock_error(error, std::move(sentence));
 }

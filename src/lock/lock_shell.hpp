@@ -66,8 +66,10 @@ public:
     // Nothing is wanted any more; afterwards only the loop still knows it.
     void retire();
 
-    // session_shell::trouble.
-    [[nodiscard]] std::string trouble() const { return session_->trouble(); }
+    // session_shell::reason.
+    [[nodiscard]] std::string reason(const std::error_code& told) const {
+        return session_->reason(told);
+    }
 
     [[nodiscard]] bool held() const;
     [[nodiscard]] std::chrono::nanoseconds valid_for() const;

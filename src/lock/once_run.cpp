@@ -58,9 +58,17 @@ void once_run::read(unique_function<void()> then) {
             const bool passing = error == errc::unavailable || error == errc::busy ||
                                  kind_of(error) == error_kind::unknown;
             if (!passing) return fail(error);
-            if (session_->observe() == lease_state::lost) return fail(errc::lost);
+            const auto lost = session_is_lost();
+            if (!lost) return;
+            if (*lost) return fail(errc::lost);
             retry([this, then = std::move(then)]() mutable { read(std::move(then)); });
         });
+}
+
+std::optional<bool> once_run::session_is_lost() {
+    const auto here = std::weak_ptr<int>(life_);
+    const bool lost = session_->observe() == lease_state::lost;
+    return here.expired() ? std::nullopt : std::optional(lost);
 }
 
 void once_run::take(const std::optional<record>& found) {
@@ -170,7 +178,9 @@ void once_run::read_back(const once_record& next, std::uint64_t before) {
         if (known_ == next) return begun();
         // It may still be on its way: only the same again is safe to send, and only who holds the
         // lock has a reason to.
-        if (session_->observe() == lease_state::lost || !lock_.held()) return fail(errc::lost);
+        const auto lost = session_is_lost();
+        if (!lost) return;
+        if (*lost || !lock_.held()) return fail(errc::lost);
         if (revision_ == before) return write_running(next);
         writing_ = false;
         if (withdrawn_) return fail(errc::canceled);

@@ -84,6 +84,8 @@ private:
     void wrote_end(const once_record& next, deadline by, std::error_code error);
     void retry(unique_function<void()> f);
     void read_back(const once_record& next, std::uint64_t before);
+    // nullopt: the session's end was told by asking, and whoever heard of it destroyed this.
+    [[nodiscard]] std::optional<bool> session_is_lost();
     void succeed(once_turn t);
     void fail(std::error_code error);
     void end(std::error_code error);
@@ -103,6 +105,7 @@ private:
     completion<int> finished_;
     op request_;
     op retry_;
+    std::shared_ptr<int> life_ = std::make_shared<int>(0);
 };
 
 }  // namespace trinco::detail

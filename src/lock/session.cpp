@@ -78,9 +78,7 @@ std::shared_ptr<session_shell> detail::lock_access::make_shell(const store& over
 
 lock_error detail::lock_access::no_session(const store& over, const session_shell& of,
                                            const std::error_code& error) {
-    const auto trouble = of.trouble();
-    return {error, "no session of locks on '" + std::string(over.url()) +
-                       "': " + (trouble.empty() ? error.message() : trouble)};
+    return {error, "no session of locks on '" + std::string(over.url()) + "': " + of.reason(error)};
 }
 
 session::session(const store& over, const session_options& options) {

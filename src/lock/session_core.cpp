@@ -211,6 +211,8 @@ void session_core::erase(account_map::iterator at) {
 void session_core::abandon(claim_id id, told done) {
     const auto at = accounts_.find(id);
     if (at == accounts_.end()) {
+        // Its holder may not be told any more; the claim goes with the lease.
+        if (ending_ && ending_->contains(id)) ending_->at(id).holder = nullptr;
         if (done) on_.post([done = std::move(done)]() mutable { done({}); });
         return;
     }
@@ -332,7 +334,7 @@ void session_core::end(std::error_code why, deadline revoke_by) {
     timer_.cancel();
     listing_.cancel();
     renewals_.clear();
-    auto accounts = std::exchange(accounts_, {});
+    ending_ = std::make_shared<account_map>(std::exchange(accounts_, {}));
     unwanted_.clear();
     waiting_ = 0;
     // What still hangs on the lease goes with it; when this is lost, the lease ends by itself.
@@ -342,12 +344,20 @@ void session_core::end(std::error_code why, deadline revoke_by) {
         for (auto& f : std::exchange(closed_, {})) f(error);
     });
     const auto alive = std::weak_ptr<session_core*>(self_);
-    for (auto& [id, a] : accounts) {
-        if (a.holder != nullptr) a.holder->on_session_lost(why);
-        for (auto& f : a.waiting) f(why);
-    }
+    tell_end(why);
     if (alive.expired()) return;
     if (auto f = std::exchange(when_lost_, nullptr)) f(why);
+}
+
+// Each holder may destroy others in it, and the session.
+void session_core::tell_end(std::error_code why) {
+    const auto alive = std::weak_ptr<session_core*>(self_);
+    const auto ending = ending_;
+    for (auto& [id, a] : *ending) {
+        if (auto* const holder = std::exchange(a.holder, nullptr)) holder->on_session_lost(why);
+        for (auto& f : a.waiting) f(why);
+    }
+    if (!alive.expired()) ending_.reset();
 }
 
 void session_core::close(deadline by, told done) {

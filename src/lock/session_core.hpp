@@ -133,6 +133,7 @@ private:
         std::vector<told> waiting;  // for the answer to the leave under way
     };
     using account_map = std::map<claim_id, account>;
+    void tell_end(std::error_code why);
     struct settling;
 
     void try_open(deadline by, std::uint32_t attempt, told done);
@@ -166,8 +167,9 @@ private:
     std::vector<told> closed_;  // who waits for that
 
     account_map accounts_;
-    std::set<claim_id> unwanted_;  // those without a holder
-    std::size_t waiting_ = 0;      // those that wait for their turn
+    std::shared_ptr<account_map> ending_;  // those whose holders are being told of the end
+    std::set<claim_id> unwanted_;          // those without a holder
+    std::size_t waiting_ = 0;              // those that wait for their turn
     lease_use use_ = lease_use::holding;
     std::uint64_t next_claim_ = 1;
     std::uint64_t readings_ = 0;  // of the store's list, counted when asked

@@ -215,19 +215,27 @@ int session_shell::live_descriptor() const {
     return where_.store->live_descriptor(id());
 }
 
-std::string session_shell::trouble() const {
-    if (on_loop_thread()) return where_.store->trouble();
+std::string session_shell::trouble(const std::error_code& told) const {
+    if (on_loop_thread()) return where_.store->trouble(told);
     struct question {
         awaited told;
         std::string said;  // written before `told` is set
     };
     const auto q = std::make_shared<question>();
-    where_.on->post([q, store = where_.store, keep = where_.keep] {
-        q->said = store->trouble();
+    where_.on->post([q, told, store = where_.store, keep = where_.keep] {
+        q->said = store->trouble(told);
         q->told.set({});
     });
     const bool answered = q->told.wait_until(std::chrono::steady_clock::now() + 1s);
     return answered ? q->said : std::string();
+}
+
+std::string session_shell::reason(const std::error_code& told) const {
+    // Of everything else the store knows nothing.
+    const bool is_of_store = told == errc::unavailable || told == errc::unknown_outcome ||
+                             told == errc::busy || told == errc::denied || told == errc::invalid;
+    auto said = is_of_store ? trouble(told) : std::string();
+    return said.empty() ? told.message() : said;
 }
 
 std::chrono::seconds session_shell::ttl() const {

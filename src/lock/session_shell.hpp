@@ -85,9 +85,11 @@ public:
     // lock_store::live_descriptor of the lease.
     [[nodiscard]] int live_descriptor() const;
 
-    // Why the store does not serve, in its own words; empty when it says nothing, also not within a
-    // second. Any thread; asks the loop's.
-    [[nodiscard]] std::string trouble() const;
+    // Why something was told this error, in the store's own words; empty when it says nothing, also
+    // not within a second. Any thread; asks the loop's.
+    [[nodiscard]] std::string trouble(const std::error_code& told) const;
+    // That, or else what the error says.
+    [[nodiscard]] std::string reason(const std::error_code& told) const;
 
     // For the locks of the session.
     [[nodiscard]] std::error_code check() const { return where_.check(); }

@@ -1,6 +1,7 @@
 #include "sim/simulated_etcd.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "trinco/error.hpp"
 
@@ -31,6 +32,12 @@ bool compares(std::int64_t number, const comparison& c) {
         case comparison::is_t::less: return number < c.number;
         default: return number != c.number;
     }
+}
+
+bool puts_something(const txn_request& what) {
+    const auto puts = [](const operation& one) { return std::holds_alternative<put_request>(one); };
+    return std::any_of(what.success.begin(), what.success.end(), puts) ||
+           std::any_of(what.failure.begin(), what.failure.end(), puts);
 }
 
 bool covers(const key_range& range, const std::string& key) {
@@ -140,6 +147,14 @@ void simulated_etcd::note(watch_event event) {
 }
 
 simulated_etcd::answer<txn_reply> simulated_etcd::txn(const txn_request& what) {
+    if (space_ == space::enough || !puts_something(what)) return carry_out(what);
+    if (std::exchange(space_, space::none) == space::filling) carry_out(what);
+    answer<txn_reply> out{errc::unknown_outcome, {}};
+    out.value.settled = true;
+    return out;
+}
+
+simulated_etcd::answer<txn_reply> simulated_etcd::carry_out(const txn_request& what) {
     answer<txn_reply> out;
     out.value.succeeded = std::all_of(what.compare.begin(), what.compare.end(),
                                       [&](const comparison& c) { return holds(c); });
@@ -172,6 +187,7 @@ simulated_etcd::answer<txn_reply> simulated_etcd::txn(const txn_request& what) {
 }
 
 simulated_etcd::answer<lease_reply> simulated_etcd::grant(std::chrono::seconds ttl) {
+    if (space_ == space::none) return {errc::busy, {}};
     const auto granted = std::max(ttl, least_ttl);
     const auto id = next_lease_++;
     state_.leases[id] = {granted, world_.now() + granted, {}};

@@ -74,6 +74,11 @@ public:
     // The state of before, revisions included; leases begin anew.
     void take_snapshot() { snapshot_ = state_; }
     void restore_snapshot();
+    // The next transaction that puts something fills it: that one is carried out, and those behind
+    // it are not, until there is room again; all are told the same.
+    void fill_up() noexcept { space_ = space::filling; }
+    void is_full() noexcept { space_ = space::none; }
+    void make_room() noexcept { space_ = space::enough; }
     // The next events reach no watch, as with the bugs of servers that lose them.
     void lose_events(std::size_t how_many) noexcept { losing_ = how_many; }
 
@@ -111,6 +116,7 @@ private:
     [[nodiscard]] std::pair<kv_iterator, kv_iterator> find(
         const detail::etcd::key_range& keys) const;
     [[nodiscard]] bool holds(const detail::etcd::comparison& c) const;
+    answer<txn_reply> carry_out(const txn_request& what);
     detail::etcd::operation_reply range(const detail::etcd::range_request& what);
     void put(const detail::etcd::put_request& what, std::int64_t at);
     std::int64_t erase(const detail::etcd::key_range& keys, std::int64_t at);
@@ -128,6 +134,8 @@ private:
     boot_clock::time_point leader_again_{};
     boot_clock::time_point deposed_until_{};
     std::map<std::int64_t, lease> deposed_knows_;
+    enum class space : std::uint8_t { enough, filling, none };
+    space space_ = space::enough;
     std::size_t losing_ = 0;
     std::set<std::int64_t> lost_events_;     // revisions
     std::vector<etcd_listener*> listeners_;  // in the order of coming

@@ -37,6 +37,7 @@ public:
     [[nodiscard]] op members(detail::deadline by,
                              detail::completion<std::vector<detail::etcd::member>> done) override;
     [[nodiscard]] std::string trouble() const override { return {}; }
+    [[nodiscard]] std::string why(const std::error_code&) const override { return {}; }
     [[nodiscard]] op stop(detail::deadline by, detail::completion<int> done) override;
 
     // Watches that are open.

@@ -227,9 +227,12 @@ public:
                                      unique_function<void(std::optional<entry>)> seen) = 0;
     // Finishes or abandons what is under way, in bounded time. Nothing may be called afterwards.
     [[nodiscard]] virtual op stop(deadline by, completion<int> done) = 0;
-    // Why it does not serve as it should, one sentence without secrets; empty when it does, or when
-    // nothing is known. The loop's thread.
-    [[nodiscard]] virtual std::string trouble() const { return {}; }
+    // Why something was told this error lately, one sentence without secrets; empty when such
+    // things succeed again, or when nothing is known. The loop's thread.
+    [[nodiscard]] virtual std::string trouble(const std::error_code& told) const {
+        (void)told;
+        return {};
+    }
 };
 
 }  // namespace trinco::detail

@@ -2,10 +2,14 @@
 #include "trinco/guarded_write.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <future>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -178,6 +182,34 @@ TEST_F(GuardedWrite, SaysWhatHappenedAndWhatNext) {
     EXPECT_EQ(code, errc::lost);
     EXPECT_NE(sentence.find("lock_all 'a', 'b'"), std::string::npos) << sentence;
     EXPECT_NE(sentence.find("nothing was changed"), std::string::npos) << sentence;
+}
+
+// A thread of the parent is often inside of the lock when the child is made, where nobody ever
+// leaves it again.
+TEST_F(GuardedWrite, AChildProcessIsToldSoWhateverTheParentDid) {
+    trinco::mutex m(one_, "n");
+    m.lock();
+    std::atomic<bool> over = false;
+    std::thread busy([&] {
+        while (!over) static_cast<void>(m.valid_for());
+    });
+    for (int i = 0; i < 200 && !HasFailure(); ++i) {
+        const auto child = ::fork();
+        if (child == 0) {
+            ::alarm(5);
+            guarded_write w(m);
+            w.put("k:1", "x");
+            std::error_code read;
+            static_cast<void>(read_guarded(one_, "k:1", read));
+            ::_exit(commit(w) == errc::forked && read == errc::forked ? 0 : 1);
+        }
+        int status = 0;
+        EXPECT_EQ(::waitpid(child, &status, 0), child);
+        EXPECT_EQ(status, 0) << "child " << i << " waited for ever, or was not told";
+    }
+    over = true;
+    busy.join();
+    EXPECT_EQ(kept("k:1"), "nothing");
 }
 
 // Each adds one to a number by reading and writing it, under the lock; none is lost.

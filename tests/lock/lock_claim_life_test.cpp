@@ -248,6 +248,39 @@ TEST_F(LockClaimLife, DestroyingItGivesItUp) {
     EXPECT_EQ(tw.answers, 0);
 }
 
+// Whoever hears of the session's end may destroy others who have not heard of it yet.
+TEST_F(LockClaimLife, WhoIsDestroyedByAnothersLossIsNotTold) {
+    auto a = std::make_unique<lock_claim>(first_);
+    auto b = std::make_unique<lock_claim>(first_);
+    told ta, tb;
+    acquire(*a, ta, exclusive("n"));
+    acquire(*b, tb, exclusive("m"));
+    world_.run_for(50ms);
+    ASSERT_TRUE(ta.granted());
+    ASSERT_TRUE(tb.granted());
+    a->when_lost([&](std::error_code why) {
+        ta.losses.push_back(why);
+        b.reset();
+    });
+    cut(one_);
+    world_.run_for(ttl);
+    EXPECT_EQ(ta.losses, std::vector<std::error_code>{errc::lost});
+    EXPECT_TRUE(tb.losses.empty());
+}
+
+TEST_F(LockClaimLife, AnAcquisitionThatFindsTheSessionsEndMayBeDestroyedByIt) {
+    told t;
+    auto a = std::make_unique<lock_claim>(first_);
+    first_->when_lost([&](std::error_code) { a.reset(); });
+    one_.pause_until(world_.now() + 2 * ttl);
+    world_.run_for(ttl);
+    ASSERT_NE(a, nullptr) << "nobody looked at the time yet";
+    acquire(*a, t, exclusive("n"));
+    EXPECT_EQ(a, nullptr);
+    world_.run_for(2 * ttl);
+    EXPECT_EQ(t.answers, 0);
+}
+
 TEST_F(LockClaimLife, ABadNameIsRefusedByTheStore) {
     lock_claim a(first_);
     told t;

@@ -85,7 +85,7 @@ void lock_hold::tell_of(const guardian_event& e) {
     if (e.kind == kind::started) {
         voice_.tell("the command runs as process " + std::to_string(e.pid));
     } else if (e.kind == kind::acted) {
-        const auto trouble = locks_trouble(at_);
+        const auto trouble = locks_trouble(at_, errc::unavailable);
         std::string why = "is about to be lost, because its renewal was not acknowledged in time" +
                           (trouble.empty() ? std::string() : " (" + trouble + ")");
         if (loss_ == errc::evicted) why = "is asked back by an operator";

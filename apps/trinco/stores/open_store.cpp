@@ -133,23 +133,23 @@ std::error_code after_attempts(bool in_doubt, const std::error_code& last) {
     return in_doubt && is_not_applied ? make_error_code(errc::unknown_outcome) : last;
 }
 
-std::string locks_trouble(const store& s) {
+std::string locks_trouble(const store& s, const std::error_code& error) {
     const auto state = detail::store_access::state(s);
     if (!state || state->locks() == nullptr) return {};
     // Shared, because the loop may come to it when nobody waits any more.
     const auto said = std::make_shared<std::string>();
     const auto failed = detail::run_and_wait(
-        state->on(), 1s, [said, of = state->locks()] { *said = of->trouble(); });
+        state->on(), 1s, [said, error, of = state->locks()] { *said = of->trouble(error); });
     return failed ? std::string() : *said;
 }
 
 std::string locks_reason(const store& s, const std::error_code& error) {
-    auto trouble = locks_trouble(s);
+    auto trouble = locks_trouble(s, error);
     return trouble.empty() ? error.message() : trouble;
 }
 
 problem store_problem(const store& s, std::string_view what, const std::error_code& error) {
-    const auto trouble = locks_trouble(s);
+    const auto trouble = locks_trouble(s, error);
     const auto reason =
         trouble.empty() ? error.message() + std::string(next_step(error, s.url())) : trouble;
     return {exit_code_of(error),

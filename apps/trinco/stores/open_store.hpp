@@ -58,9 +58,9 @@ template <class T, class Request>
 [[nodiscard]] answer<T> ask_breakers(const store& s, std::chrono::milliseconds limit,
                                      Request request);
 
-// Why a store of locks does not serve as it should, in its own words; empty when it says nothing.
-[[nodiscard]] std::string locks_trouble(const store& s);
-// Why `error` was answered: in the words of the store of locks where it has some, else the error's.
+// Why `error` was answered, in the words of the store of locks; empty when it says nothing.
+[[nodiscard]] std::string locks_trouble(const store& s, const std::error_code& error);
+// That, or else the error's words.
 [[nodiscard]] std::string locks_reason(const store& s, const std::error_code& error);
 
 // "the store local:/x/y.db could not list locks: permission denied; ..." with the exit code.

@@ -14,7 +14,8 @@ constexpr boot_clock::duration look_unknown = 5s;
 }  // namespace
 
 claims::claims(loop& on, std::unique_ptr<rpc> link, etcd_locks_settings settings)
-    : on_(on),
+    : glances(on, [this] { return this->link(); }),
+      on_(on),
       link_(std::move(link)),
       settings_(std::move(settings)),
       self_(std::make_shared<claims*>(this)) {}
@@ -22,6 +23,7 @@ claims::claims(loop& on, std::unique_ptr<rpc> link, etcd_locks_settings settings
 void claims::stop() noexcept {
     stopped_ = true;
     background_.clear();
+    glances.stop();
     listeners_.clear();
 }
 
@@ -30,11 +32,16 @@ void claims::close() noexcept {
     link_.reset();
 }
 
-known_claim* claims::find(std::string_view lease, claim_id id) {
+known_lease* claims::find(std::string_view lease) {
     const auto on = leases_.find(lease);
-    if (on == leases_.end()) return nullptr;
-    const auto at = on->second.claims.find(id);
-    return at == on->second.claims.end() ? nullptr : &at->second;
+    return on == leases_.end() ? nullptr : &on->second;
+}
+
+known_claim* claims::find(std::string_view lease, claim_id id) {
+    auto* on = find(lease);
+    if (on == nullptr) return nullptr;
+    const auto at = on->claims.find(id);
+    return at == on->claims.end() ? nullptr : &at->second;
 }
 
 std::chrono::seconds claims::granted(std::string_view lease) const {
@@ -55,8 +62,14 @@ boot_clock::duration claims::look_every(std::string_view lease) const {
 }
 
 void claims::forget(std::string_view lease, claim_id id) {
-    const auto on = leases_.find(lease);
-    if (on != leases_.end()) on->second.claims.erase(id);
+    if (auto* c = find(lease, id); c != nullptr && slots.may_arrive(lease, id)) {
+        known_claim awaited;
+        awaited.parts = std::move(c->parts);
+        awaited.bare = c->bare;
+        *c = std::move(awaited);
+    } else if (c != nullptr) {
+        find(lease)->claims.erase(id);
+    }
     tell(lease, id);
 }
 
@@ -65,6 +78,12 @@ void claims::forget(std::string_view lease) {
     if (on != leases_.end()) leases_.erase(on);
     slots.forget(lease);
     tell(lease, std::nullopt);
+}
+
+void claims::keep_record_lease(std::chrono::seconds keep, record_lease one) {
+    std::erase_if(record_leases_,
+                  [now = on_.now()](const auto& old) { return old.second.until <= now; });
+    record_leases_[keep] = one;
 }
 
 claims::listener_id claims::listen(std::string_view lease, claim_id id,

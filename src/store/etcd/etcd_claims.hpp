@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "store/etcd/etcd_glances.hpp"
 #include "store/etcd/etcd_layout.hpp"
 #include "store/etcd/etcd_locks.hpp"
 #include "store/etcd/etcd_rpc.hpp"
@@ -50,11 +51,16 @@ public:
     void stop() noexcept;
     void close() noexcept;
 
+    // Known from now on.
     known_lease& lease(std::string_view id) { return leases_[std::string(id)]; }
     // Null: not known.
+    [[nodiscard]] known_lease* find(std::string_view lease);
     [[nodiscard]] known_claim* find(std::string_view lease, claim_id id);
+    [[nodiscard]] std::size_t leases() const noexcept { return leases_.size(); }
     [[nodiscard]] std::chrono::seconds granted(std::string_view lease) const;
     [[nodiscard]] std::string label(std::string_view lease) const;
+    // It is not there. Of one that may still arrive it stays known where its entries would be, so
+    // that they are looked for (etcd_owned.cpp).
     void forget(std::string_view lease, claim_id id);
     void forget(std::string_view lease);
 
@@ -77,13 +83,19 @@ public:
 
     // What the callers of this store call a claim, and its number in keys.
     etcd_slots slots;
+    // Of those who wait and hold.
+    etcd_glances glances;
 
-    // A lease for records with this `keep`, shared while it is young; 0: none yet.
+    // A lease for records with this `keep`, shared while it is young.
     struct record_lease {
         std::int64_t id = 0;
         boot_clock::time_point until;  // it is given to new records
     };
-    std::map<std::chrono::seconds, record_lease> record_leases;
+    using record_lease_map = std::map<std::chrono::seconds, record_lease>;
+    [[nodiscard]] const record_lease_map& record_leases() const noexcept { return record_leases_; }
+    // Forgets those that are given to nobody any more.
+    void keep_record_lease(std::chrono::seconds keep, record_lease one);
+    void drop_record_lease(std::chrono::seconds keep) { record_leases_.erase(keep); }
 
 private:
     struct listener {
@@ -101,6 +113,7 @@ private:
     std::map<listener_id, listener> listeners_;
     listener_id next_ = 1;
     std::map<std::uint64_t, op> background_;
+    record_lease_map record_leases_;
     std::shared_ptr<claims*> self_;
 };
 

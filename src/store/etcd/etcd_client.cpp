@@ -17,14 +17,14 @@ namespace {
 // A reply that was answered well and cannot be read is of a server that is none of etcd's; what it
 // has done nobody knows.
 template <class T, class Decode>
-completion<std::string> decoding(Decode decode, completion<T> done) {
-    return
-        [decode, done = std::move(done)](std::error_code error, const std::string& bytes) mutable {
-            if (error) return done(error, T{});
-            std::optional<T> value = decode(bytes);
-            if (!value) return done(make_error_code(errc::unknown_outcome), T{});
-            done({}, std::move(*value));
-        };
+completion<etcd_requests::answer> decoding(Decode decode, completion<T> done) {
+    return [decode, done = std::move(done)](std::error_code error,
+                                            const etcd_requests::answer& said) mutable {
+        if (error) return done(error, T{});
+        std::optional<T> value = decode(said.bytes);
+        if (!value) return done(make_error_code(errc::unknown_outcome), T{});
+        done({}, std::move(*value));
+    };
 }
 
 // What each member says of itself, gathered.
@@ -49,17 +49,27 @@ public:
     [[nodiscard]] op txn(const txn_request& what, deadline by,
                          completion<txn_reply> done) override {
         return requests_.start({method::txn, encode_txn(what), !what.reads_only()}, by,
-                               decoding(decode_txn, std::move(done)));
+                               [done = std::move(done)](std::error_code error,
+                                                        const etcd_requests::answer& said) mutable {
+                                   txn_reply nothing;
+                                   nothing.settled = said.settled;
+                                   if (error) return done(error, std::move(nothing));
+                                   auto reply = decode_txn(said.bytes);
+                                   if (!reply)
+                                       return done(make_error_code(errc::unknown_outcome), {});
+                                   done({}, std::move(*reply));
+                               });
     }
     [[nodiscard]] op grant(std::chrono::seconds ttl, deadline by,
                            completion<lease_reply> done) override {
-        return requests_.start({method::grant, encode_grant(ttl)}, by,
+        // A lease that nobody knows of ends by itself.
+        return requests_.start({method::grant, encode_grant(ttl), true, true}, by,
                                decoding(decode_grant, std::move(done)));
     }
     [[nodiscard]] op revoke(std::int64_t lease, deadline by, completion<int> done) override {
         return requests_.start(
             {method::revoke, encode_revoke(lease)}, by,
-            [done = std::move(done)](std::error_code error, const std::string&) mutable {
+            [done = std::move(done)](std::error_code error, const etcd_requests::answer&) mutable {
                 if (error == errc::lost) error.clear();
                 done(error, 0);
             });
@@ -84,6 +94,11 @@ public:
     [[nodiscard]] std::string trouble() const override {
         if (!way_.trouble().empty()) return way_.trouble();
         return login_.trouble().empty() ? requests_.trouble() : login_.trouble();
+    }
+    [[nodiscard]] std::string why(const std::error_code& told) const override {
+        if (requests_.way_explains(told) && !way_.trouble().empty()) return way_.trouble();
+        if (told == errc::denied && !login_.trouble().empty()) return login_.trouble();
+        return requests_.trouble_explains(told) ? requests_.trouble() : std::string();
     }
     [[nodiscard]] op stop(deadline by, completion<int> done) override {
         requests_.drop_all();

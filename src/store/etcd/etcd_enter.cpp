@@ -84,6 +84,7 @@ private:
     }
 
     void answered(std::error_code error, txn_reply reply) {
+        if (error && reply.settled) return look_back();
         if (error) return failed(error);
         if (reply.succeeded) {
             take(reply, reply.revision);
@@ -121,15 +122,19 @@ private:
             c.held = known().wall_ms();
             c.proven = sent_;
         }
-        known().lease(what_.lease).claims[what_.id] = std::move(c);
+        if (auto* mine = known().find(what_.lease, what_.id)) *mine = std::move(c);
         finish({}, {ahead(reply)});
     }
 
-    // How many are before the first part. Behind what was read, strays count too.
+    // How many are before the first part. Behind what was read, strays count too; and of those who
+    // came later, when there are so many that not all of them were read, nothing is known.
     [[nodiscard]] std::optional<std::uint32_t> ahead(const txn_reply& reply) const {
-        if (const auto told = scans_.front().result().ahead) return told;
+        const auto& first = scans_.front();
+        if (const auto told = first.result().ahead) return told;
+        const auto later = first.behind();
+        if (!later) return std::nullopt;
         const auto all = reply.replies.at(scans_.size()).count;
-        return static_cast<std::uint32_t>(std::max<std::int64_t>(all - 1, 0));
+        return static_cast<std::uint32_t>(std::max<std::int64_t>(all - 1 - *later, 0));
     }
 
     // The create_revision of what an earlier attempt has left; 0 when a part of it was deleted.
@@ -147,33 +152,51 @@ private:
     }
     void again(const txn_reply& reply, std::int64_t created) {
         if (created == 0) return finish(errc::lost, {});
-        auto& c = known().lease(what_.lease).claims[what_.id];
-        if (c.created != created) {
-            c = {};
-            c.parts = what_.parts;
-            c.bare = what_.bare;
-            c.created = created;
+        auto* c = known().find(what_.lease, what_.id);
+        if (c != nullptr && c->created != created) {
+            *c = {};
+            c->parts = what_.parts;
+            c->bare = what_.bare;
+            c->created = created;
         }
         take(reply, created);
         if (limit_differs()) return step_back();
         finish({}, {ahead(reply)});
     }
 
+    // The server was full: what was asked for is refused, or carried out all the same. Nothing of
+    // it lands later, so that what is there now is the answer.
+    void look_back() {
+        ask_anew();
+        txn_request ask;
+        for (const auto& one : scans_) {
+            const auto key = entry_key(one.question().name, lease_, what_.id);
+            ask.success.emplace_back(range_request{{key, {}}});
+        }
+        for (const auto& one : scans_) ask.success.emplace_back(one.next(scans_.size()));
+        request_ = link().txn(ask, by_, then(&entering::looked_back));
+    }
+    void looked_back(std::error_code error, txn_reply reply) {
+        if (error) return finish(errc::unknown_outcome, {});
+        if (const auto before = entered_before(reply)) return again(reply, *before);
+        finish(errc::busy, {});
+    }
+
     // Something is there. Whether it is in the way may take more pages; whoever comes after the
     // first of them is found by the compare of the next attempt.
     void not_free() {
-        if (limit_differs()) return refused(errc::limit_mismatch);
+        if (limit_differs()) return finish(errc::limit_mismatch, {});
         const bool taken = std::any_of(scans_.begin(), scans_.end(), [](const auto& one) {
             return one.done() && !one.result().has_turn();
         });
-        if (!what_.only_if_free || taken) return refused(errc::conflict);
+        if (!what_.only_if_free || taken) return finish(errc::conflict, {});
         txn_request ask;
         const auto open = unfinished();
         for (const auto* one : open) ask.success.emplace_back(one->next(open.size()));
         if (!open.empty()) {
             request_ = link().txn(ask, by_, then(&entering::paged));
         } else if (++attempts_ == most_attempts) {
-            refused(errc::conflict);
+            finish(errc::conflict, {});
         } else {
             send();
         }
@@ -194,7 +217,9 @@ private:
 
     // It stands behind permits of another number: away with it again.
     void step_back() {
-        known().lease(what_.lease).claims[what_.id].created = scans_.front().question().mine;
+        if (auto* c = known().find(what_.lease, what_.id)) {
+            c->created = scans_.front().question().mine;
+        }
         request_ = leave_claim(known_ptr(), what_.lease, what_.id, by_, then(&entering::left));
     }
     void left(std::error_code error, int) {
@@ -204,15 +229,7 @@ private:
     }
 
     void failed(std::error_code error) {
-        if (error == errc::lost) {
-            known().forget(what_.lease);
-        } else if (kind_of(error) == error_kind::not_applied) {
-            return refused(error);
-        }
-        finish(error, {});
-    }
-    void refused(std::error_code error) {
-        known().forget(what_.lease, what_.id);
+        if (error == errc::lost) known().forget(what_.lease);
         finish(error, {});
     }
 

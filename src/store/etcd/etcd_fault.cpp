@@ -94,7 +94,14 @@ void judge_exhausted(std::string_view text, fault& out) {
         out.code = errc::unknown_outcome;
         out.read_code = errc::busy;
     }
+    // Refused before it was proposed (in etcd's source: api/v3rpc/quota.go, quotaAlarmer.check), or
+    // by an alarm that was there when its turn came (etcdserver/apply*, applierV3Capped): not
+    // carried out. Or carried out, and told so all the same, being the one that reaches the quota
+    // (quotaApplierV3.Txn). The words are the same, in 3.4, 3.5 and 3.6.
     if (has(text, "database space exceeded")) {
+        out.code = errc::unknown_outcome;
+        out.read_code = errc::busy;
+        out.settled = true;
         out.sentence += "; compact, defragment and disarm the alarm, or raise its quota";
     }
 }

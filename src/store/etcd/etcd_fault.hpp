@@ -14,6 +14,7 @@ struct fault {
     // The same to what changes nothing, where repeating it is of no use; nothing: it is the same,
     // or repeating may help.
     std::optional<errc> read_code = {};
+    bool settled = false;   // an unknown outcome, but of what was answered: nothing lands later
     bool leave = false;     // another endpoint may know better
     bool hopeless = false;  // this endpoint will say the same again: its certificate, say
     bool login = false;     // a new token may help

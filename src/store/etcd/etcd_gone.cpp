@@ -3,6 +3,7 @@
 // given back within a moment are not watched: asking for it would cost as much as the lock.
 #include "store/etcd/etcd_calls.hpp"
 #include "store/etcd/etcd_conversation.hpp"
+#include "store/etcd/etcd_pauses.hpp"
 
 namespace trinco::detail::etcd {
 namespace {
@@ -10,7 +11,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr boot_clock::duration patience = 5s;  // with one reading
-constexpr boot_clock::duration retry_after = 500ms;
 constexpr boot_clock::duration note_after = 1s;
 constexpr boot_clock::duration watch_after = 5ms;
 
@@ -26,6 +26,7 @@ public:
         listening_ = known().listen(lease_, id_, [weak = weak_from_this()] {
             if (const auto self = weak.lock()) self->end(errc::lost);
         });
+        if (const auto* c = known().find(lease_, id_)) created_ = c->created;
         timer_ = known().on().after(watch_after, [weak = weak_from_this()] {
             const auto self = weak.lock();
             if (self && !self->over() && self->known().link() != nullptr) self->begin_watching();
@@ -38,9 +39,9 @@ public:
 private:
     void begin_watching() {
         const auto* c = known().find(lease_, id_);
-        if (c != nullptr && c->created != 0 && c->unmarked != 0) {
+        if (c != nullptr && c->created != 0 && c->created == created_ && c->unmarked != 0) {
             watch_from(*c, c->unmarked + 1);
-            look_later(known().look_every(lease_));
+            look_when_due();
         } else {
             look();
         }
@@ -50,6 +51,7 @@ private:
     void note_grant() {
         const auto* c = known().find(lease_, id_);
         if (over() || known().link() == nullptr || c == nullptr || c->tokens.empty()) return;
+        if (c->created != created_) return;
         noted_ = rewrite_claim(known_ptr(), lease_, id_, nullptr, known().on().now() + patience,
                                [](std::error_code, int) {});
     }
@@ -60,19 +62,47 @@ private:
             if (self && !self->over() && self->known().link() != nullptr) self->look();
         });
     }
+    void look_when_due() {
+        timer_ = known().on().after(known().look_every(lease_), [weak = weak_from_this()] {
+            const auto self = weak.lock();
+            if (self && !self->over() && self->known().link() != nullptr) self->look_as_due();
+        });
+    }
     void look() {
         timer_ = op();
+        looks_ = true;
         request_ = look_at(known_ptr(), lease_, id_, known().on().now() + patience,
-                           then(&watching_own::seen));
+                           then(&watching_own::seen), created_);
     }
     void seen(std::error_code error, claim_view v) {
+        looks_ = false;
         if (error == errc::lost) return end(errc::lost);
-        if (error) return look_later(retry_after);
+        if (error) return look_later(pauses_.after_failure(known().on()));
+        pauses_.have_read();
+        if (created_ == 0) created_ = v.created();
         if (v.evicted) return end(errc::evicted);
         const auto* c = known().find(lease_, id_);
-        if (c == nullptr) return end(errc::lost);
+        if (c == nullptr || c->created != created_) return end(errc::lost);
         if (watches_.empty()) watch_from(*c, v.revision + 1);
-        look_later(known().look_every(lease_));
+        glance_when_due(v);
+    }
+    // Together with others: whether the entries are as they were.
+    void glance_when_due(const claim_view& v) {
+        if (v.own.empty()) return look_when_due();
+        std::vector<comparison> still;
+        for (const auto& own : v.own) {
+            still.push_back({{own.key, {}}, comparison::target_t::mod_revision});
+            still.back().number = own.mod_revision;
+        }
+        timer_ = known().glances.keep(
+            std::move(still), known().look_every(lease_), [weak = weak_from_this()] {
+                const auto self = weak.lock();
+                if (self && !self->over() && self->known().link() != nullptr) self->look_as_due();
+            });
+    }
+    void look_as_due() {
+        pauses_.have_watched();
+        look();
     }
 
     void watch_from(const known_claim& c, std::int64_t revision) {
@@ -100,9 +130,10 @@ private:
     }
     void watch_over(std::error_code error) {
         if (over()) return;
-        // The next look watches anew; what is compacted away has to be read at once.
+        // The next look watches anew; what is compacted away has to be read again.
         watches_.clear();
-        if (error == errc::conflict) look();
+        if (looks_ || error != errc::conflict) return;
+        look_later(pauses_.after_compaction(known().on()));
     }
 
     void end(std::error_code why) {
@@ -114,6 +145,9 @@ private:
     const std::string lease_;
     const claim_id id_;
     claims::listener_id listening_ = 0;
+    std::int64_t created_ = 0;  // of the claim that was granted
+    bool looks_ = false;
+    reading_pauses pauses_;
     std::vector<op> watches_;
     op timer_;
     op noting_;

@@ -107,7 +107,7 @@ op etcd_locks::enter(const claim& what, deadline by, completion<place> done) {
     full.id = known_->slots.enter(what.lease, what.id);
     if (const auto& told = known_->settings().numbered) told(what.lease, what.id, full.id);
     return etcd::enter_claim(known_, full, by,
-                             [known = known_, lease = what.lease, id = what.id,
+                             [known = known_, lease = what.lease, id = what.id, slot = full.id,
                               done = std::move(done)](std::error_code error, place at) mutable {
                                  using outcome = etcd::etcd_slots::outcome;
                                  const bool unknown =
@@ -117,6 +117,7 @@ op etcd_locks::enter(const claim& what, deadline by, completion<place> done) {
                                                        unknown ? outcome::unknown
                                                        : error ? outcome::absent
                                                                : outcome::there);
+                                 if (error && !unknown) known->forget(lease, slot);
                                  done(error, at);
                              });
 }
@@ -146,7 +147,9 @@ op etcd_locks::verify(std::string_view lease, claim_id id, deadline by, completi
         [known = known_, lease = std::string(lease), id = *slot, done = std::move(done)](
             std::error_code error, const etcd::claim_view& v) mutable {
             auto* c = known->find(lease, id);
-            if (!error && c == nullptr) error = errc::lost;
+            // By now its number may be that of another claim.
+            const bool gone = c == nullptr || (v.created() != 0 && c->created != v.created());
+            if (!error && gone) error = errc::lost;
             if (!error && !v.granted()) error = errc::conflict;
             if (error) return done(error, {});
             done({}, {c->tokens});
@@ -219,9 +222,9 @@ op etcd_locks::observe(std::string_view name, unique_function<void(std::optional
                               std::move(seen));
 }
 
-std::string etcd_locks::trouble() const {
+std::string etcd_locks::trouble(const std::error_code& told) const {
     const auto* link = known_->link();
-    return link == nullptr ? std::string() : link->trouble();
+    return link == nullptr ? std::string() : link->why(told);
 }
 
 op etcd_locks::stop(deadline by, completion<int> done) {

@@ -8,8 +8,9 @@
 //              transaction: the entering itself when nobody is ahead, else a look after the wait.
 //              A waiter whose lease has died is never granted, on no version of the server.
 //   Waiting    Each entry watches one key, and a release wakes one waiter (of permits two). A watch
-//              only says when to look; whoever waits or holds looks by itself at a third of the
-//              lease's life, at most 10 s, since servers lose events and restart.
+//              only says when to look; whoever waits or holds makes sure by itself at a third of
+//              the lease's life, at most 10 s, that nothing has changed, since servers lose events
+//              and restart. Many do so together (etcd_glances.hpp).
 //   Leaving    An entry is deleted only if it is the one that was entered.
 //   Tokens     The revision of the entering that was granted at once, or of the look that confirmed
 //              the turn, plus token_epoch x 2^45: larger than every earlier holder's, whether that
@@ -113,7 +114,7 @@ public:
     [[nodiscard]] op observe(std::string_view name,
                              unique_function<void(std::optional<entry>)> seen) override;
     [[nodiscard]] op stop(deadline by, completion<int> done) override;
-    [[nodiscard]] std::string trouble() const override;
+    [[nodiscard]] std::string trouble(const std::error_code& told) const override;
 
 private:
     template <class T>

@@ -13,13 +13,6 @@ public:
     finding_parts(std::string_view lease, claim_id id) : lease_(lease), id_(id) {}
 
     void start() {
-        if (const auto* c = known().find(lease_, id_)) {
-            parts_ = c->parts;
-            request_ = known().on().at(known().on().now(), [weak = weak_from_this()] {
-                if (const auto self = weak.lock()) self->finish({}, self->parts_);
-            });
-            return;
-        }
         number_ = lease_number(lease_);
         if (!number_) return refuse(errc::lost);
         request_ = link().facts(*number_, true, by_, then(&finding_parts::listed));
@@ -65,20 +58,27 @@ private:
 
 class looking : public conversation<looking, claim_view> {
 public:
-    looking(std::string_view lease, claim_id id) : lease_(lease), id_(id) {}
+    looking(std::string_view lease, claim_id id, std::int64_t created)
+        : lease_(lease), id_(id), number_(lease_number(lease)), created_(created) {}
 
-    void start() { request_ = parts_of(known_ptr(), lease_, id_, by_, then(&looking::begin_with)); }
+    void start() {
+        const auto* c = known().find(lease_, id_);
+        const bool replaced = c != nullptr && created_ != 0 && c->created != created_;
+        if (!number_ || replaced) return refuse(errc::lost);
+        if (c == nullptr) {
+            request_ = parts_of(known_ptr(), lease_, id_, by_, then(&looking::begin_with));
+            return;
+        }
+        created_ = c->created;
+        begin_with({}, c->parts);
+    }
 
 private:
     void begin_with(std::error_code error, std::vector<part> parts) {
-        number_ = lease_number(lease_);
-        if (error || !number_) return finish(error ? error : errc::lost, {});
-        const auto* c = known().find(lease_, id_);
-        created_ = c == nullptr ? 0 : c->created;
-        for (const auto& p : parts) {
+        if (error) return finish(error, {});
+        for (auto& p : parts) {
             scans_.emplace_back(turn_question{p.name, {p.kind, p.n}, created_});
         }
-        parts_ = std::move(parts);
         read();
     }
 
@@ -136,23 +136,22 @@ private:
     }
 
     void remember(const claim_view& v) {
-        auto& c = known().lease(lease_).claims[id_];
+        auto* c = known().find(lease_, id_);
         const auto mine = scans_.front().question().mine;
-        if (c.created != 0 && c.created != mine) return;  // another claim has its number
-        c.parts = parts_;
-        c.created = mine;
-        if (!v.evicted) c.unmarked = v.revision;
-        if (!v.granted() || !c.tokens.empty()) return;
-        c.tokens = tokens_of(known(), c, v.revision);
-        c.held = known().wall_ms();
+        // Left meanwhile, or another claim has its number.
+        if (c == nullptr || (c->created != 0 && c->created != mine)) return;
+        c->created = mine;
+        if (!v.evicted) c->unmarked = v.revision;
+        if (!v.granted() || !c->tokens.empty()) return;
+        c->tokens = tokens_of(known(), *c, v.revision);
+        c->held = known().wall_ms();
     }
 
     const std::string lease_;
     const claim_id id_;
-    std::optional<std::int64_t> number_;
-    std::vector<part> parts_;
+    const std::optional<std::int64_t> number_;
     std::vector<queue_scan> scans_;
-    std::int64_t created_ = 0;  // as it was known when this began
+    std::int64_t created_;  // as it was known when this began
     std::int64_t since_ = 0;
 };
 
@@ -177,8 +176,8 @@ op parts_of(const std::shared_ptr<claims>& known, std::string_view lease, claim_
 }
 
 op look_at(const std::shared_ptr<claims>& known, std::string_view lease, claim_id id, deadline by,
-           completion<claim_view> done) {
-    return looking::begin(known, by, std::move(done), lease, id);
+           completion<claim_view> done, std::int64_t created) {
+    return looking::begin(known, by, std::move(done), lease, id, created);
 }
 
 }  // namespace trinco::detail::etcd

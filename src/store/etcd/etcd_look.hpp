@@ -19,14 +19,20 @@ struct claim_view {
     std::vector<key_value> own;
     std::optional<eviction> evicted;  // an operator asked it to stop
     [[nodiscard]] bool granted() const noexcept;
+    // The revision of its entries.
+    [[nodiscard]] std::int64_t created() const noexcept {
+        return own.empty() ? 0 : own.front().create_revision;
+    }
 };
 
 // `lost` when an entry of it is not there. What was seen is remembered: entries, tokens, marks.
+// With `created` only of the claim whose entries are of that revision: by the time of asking its
+// number may be another's. Without, of the one that has the number when this is called.
 [[nodiscard]] op look_at(const std::shared_ptr<claims>& known, std::string_view lease, claim_id id,
-                         deadline by, completion<claim_view> done);
+                         deadline by, completion<claim_view> done, std::int64_t created = 0);
 
-// The parts of a claim: as known, else as found on its lease, sorted by name. `lost` when there is
-// none, or no such lease.
+// The parts of a claim that is not known, as found on its lease, sorted by name. `lost` when there
+// is none, or no such lease.
 [[nodiscard]] op parts_of(const std::shared_ptr<claims>& known, std::string_view lease, claim_id id,
                           deadline by, completion<std::vector<part>> done);
 

@@ -91,6 +91,8 @@ struct txn_reply {
     bool succeeded = false;
     std::int64_t revision = 0;  // of the store, as it is after this step
     std::vector<operation_reply> replies;
+    // Beside unknown_outcome: it was answered, so that nothing of it lands later.
+    bool settled = false;
 };
 
 struct lease_reply {

@@ -3,6 +3,7 @@
 // the name is. Read again now and then besides.
 #include "store/etcd/etcd_calls.hpp"
 #include "store/etcd/etcd_conversation.hpp"
+#include "store/etcd/etcd_pauses.hpp"
 
 namespace trinco::detail::etcd {
 namespace {
@@ -11,7 +12,6 @@ using namespace std::chrono_literals;
 
 constexpr boot_clock::duration look_every = 5s;
 constexpr boot_clock::duration patience = 5s;  // with one reading
-constexpr boot_clock::duration retry_after = 300ms;
 constexpr std::int64_t first_page = 16;
 constexpr std::int64_t later_page = 4'000;  // keys alone
 
@@ -29,8 +29,17 @@ private:
             if (self && !self->over() && self->known().link() != nullptr) self->read();
         });
     }
+    void read_when_due() {
+        timer_ = known().on().after(look_every, [weak = weak_from_this()] {
+            const auto self = weak.lock();
+            if (!self || self->over() || self->known().link() == nullptr) return;
+            self->pauses_.have_watched();
+            self->read();
+        });
+    }
     void nudged() {
         if (over()) return;
+        pauses_.have_watched();
         if (reads_) {
             again_ = true;
         } else {
@@ -96,7 +105,7 @@ private:
             return go_on(page);
         }
         // One that was walked to may be gone by now, and another one is the head.
-        if (head.key.empty() && behind_ != 0) return read();
+        if (head.key.empty() && behind_ != 0) return failed();
         found(std::move(head), reply.revision);
     }
 
@@ -117,8 +126,13 @@ private:
 
     void tell(bool news, std::chrono::seconds left) {
         reads_ = false;
+        pauses_.have_read();
         watch();
-        read_later(again_ ? 0ms : look_every);
+        if (again_) {
+            read_later(0ms);
+        } else {
+            read_when_due();
+        }
         if (!news) return;
         told_ = head_;
         if (head_.key.empty()) return seen_(std::nullopt);
@@ -130,7 +144,7 @@ private:
 
     void failed() {
         reads_ = false;
-        read_later(retry_after);
+        read_later(pauses_.after_failure(known().on()));
     }
 
     void watch() {
@@ -147,11 +161,14 @@ private:
                 if (const auto self = weak.lock()) self->nudged();
             },
             [weak = weak_from_this()](std::error_code error) {
-                const auto self = weak.lock();
-                if (!self) return;
-                self->watching_ = false;
-                if (error == errc::conflict) self->nudged();
+                if (const auto self = weak.lock()) self->watch_over(error);
             });
+    }
+    void watch_over(std::error_code error) {
+        watching_ = false;
+        // A reading that is under way watches anew.
+        if (over() || reads_ || error != errc::conflict) return;
+        read_later(pauses_.after_compaction(known().on()));
     }
 
     const std::string name_;
@@ -165,6 +182,7 @@ private:
     bool watching_ = false;
     bool reads_ = false;
     bool again_ = false;
+    reading_pauses pauses_;
     op watch_;
     op timer_;
 };

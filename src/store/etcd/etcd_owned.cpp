@@ -37,14 +37,18 @@ private:
             if (place && place->lease == *number_) there_.push_back(place->id);
         }
         std::sort(there_.begin(), there_.end());
-        for (const auto& [id, claim] : known().lease(lease_).claims) {
+        if (const auto* on = known().find(lease_)) look_for_missing(*on);
+        if (TRINCO_MUTANT("etcd_account_unconfirmed")) missing_.clear();
+        read();
+    }
+
+    void look_for_missing(const known_lease& on) {
+        for (const auto& [id, claim] : on.claims) {
             if (std::binary_search(there_.begin(), there_.end(), id)) continue;
             for (const auto& p : claim.parts) {
                 missing_.push_back({id, entry_key(p.name, *number_, id)});
             }
         }
-        if (TRINCO_MUTANT("etcd_account_unconfirmed")) missing_.clear();
-        read();
     }
 
     void read() {

@@ -79,8 +79,10 @@ private:
         const bool puts = std::any_of(changes_.begin(), changes_.end(),
                                       [](const change& one) { return one.value.has_value(); });
         if (keep_.count() == 0 || !puts) return send(0);
-        const auto& known_one = known().record_leases[keep_];
-        if (known_one.id != 0 && known().on().now() < known_one.until) return send(known_one.id);
+        const auto young = known().record_leases().find(keep_);
+        if (young != known().record_leases().end() && known().on().now() < young->second.until) {
+            return send(young->second.id);
+        }
         fresh_ = true;
         asked_ = known().on().now();
         request_ = link().grant(keep_ + keep_ / shares, by_, then(&writing::kept));
@@ -88,7 +90,7 @@ private:
     void kept(std::error_code error, lease_reply reply) {
         // Without a lease nothing was written, and one that nobody uses ends by itself.
         if (error) return finish(error == errc::unknown_outcome ? errc::unavailable : error, 0);
-        known().record_leases[keep_] = {reply.id, asked_ + keep_ / shares};
+        known().keep_record_lease(keep_, {reply.id, asked_ + keep_ / shares});
         send(reply.id);
     }
 
@@ -121,7 +123,7 @@ private:
     void written(std::error_code error, txn_reply reply) {
         if (error == errc::lost && keeps_ != 0) {
             // The lease of the record has ended, as after a restored snapshot; a new one once.
-            known().record_leases.erase(keep_);
+            known().drop_record_lease(keep_);
             if (!std::exchange(fresh_, true)) return find_keep();
             return finish(errc::busy, 0);
         }

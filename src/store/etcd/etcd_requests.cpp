@@ -12,12 +12,17 @@ using namespace std::chrono_literals;
 
 constexpr backoff between_tries{50ms, 1'000ms};
 
+// Two words for one trouble: whether something was sent is all that they differ in.
+bool is_out_of_reach(const std::error_code& error) {
+    return error == errc::unavailable || error == errc::unknown_outcome;
+}
+
 }  // namespace
 
 struct etcd_requests::one {
     request what;
     deadline by{};
-    completion<std::string> done;
+    completion<answer> done;
     bool sent = false;       // and no answer yet
     bool logged_in = false;  // once more, for this request
     std::uint32_t tries = 0;
@@ -36,7 +41,7 @@ etcd_requests::etcd_requests(loop& on, etcd_way& way, etcd_login& login)
 
 etcd_requests::~etcd_requests() = default;
 
-op etcd_requests::start(request what, deadline by, completion<std::string> done) {
+op etcd_requests::start(request what, deadline by, completion<answer> done) {
     const auto id = next_++;
     auto cancel = op([this, id, life = std::weak_ptr(life_)] {
         if (life.expired()) return;
@@ -57,6 +62,11 @@ op etcd_requests::start(request what, deadline by, completion<std::string> done)
     r->limit = loop_.at(by, [this, id] { too_late(id); });
     pump(id);
     return cancel;
+}
+
+void etcd_requests::way_is_up() {
+    without_way_ = errc::unavailable;
+    pump_all();
 }
 
 void etcd_requests::pump_all() {
@@ -103,28 +113,39 @@ void etcd_requests::answered(std::uint64_t id, const wire_status& status, std::s
     if (at == all_.end()) return;
     auto& r = *at->second;
     r.timer.cancel();
-    over(r);
     if (status.good()) {
-        if (troubled_ == r.what.method) trouble_.clear();
-        return finish(id, {}, std::move(reply));
+        // That something can be read does not show that it can be changed.
+        const bool such = trouble_.method == r.what.method && (r.what.changes || !trouble_.changes);
+        if (such) trouble_ = {};
+        return finish(id, {}, {std::move(reply)});
     }
     const auto what = judge(status, way_.by().name(r.endpoint));
-    if (what.login && login_.has_user() && !std::exchange(r.logged_in, true)) {
-        login_.expired(r.token);
-        return pump(id);
-    }
+    const bool logs_in = what.login && login_.has_user() && !std::exchange(r.logged_in, true);
+    // Known before others are sent in its place, so that they do not go the same way.
+    if (logs_in) login_.expired(r.token);
     if (what.leave) way_.failed(r.endpoint, what.sentence);
-    const auto code = r.what.changes ? what.code : what.read_code.value_or(what.code);
+    over(r);
+    if (logs_in) return pump(id);
+    const bool changed = r.what.changes && !(what.settled && r.what.harmless);
+    const auto code = changed ? what.code : what.read_code.value_or(what.code);
     if (code == errc::unavailable || (code == errc::unknown_outcome && !r.what.changes)) {
         return repeat(id, r);
     }
-    if (code != errc::lost) have_trouble(r, what.sentence);
-    finish(id, make_error_code(code));
+    if (code != errc::lost) have_trouble(r, code, what.sentence, what.settled);
+    finish(id, make_error_code(code), {{}, what.settled});
 }
 
-void etcd_requests::have_trouble(const one& r, std::string sentence) {
-    trouble_ = std::move(sentence);
-    troubled_ = r.what.method;
+void etcd_requests::have_trouble(const one& r, errc code, std::string sentence, bool settled) {
+    trouble_ = {std::move(sentence), r.what.method, r.what.changes, code, settled};
+}
+
+bool etcd_requests::trouble_explains(const std::error_code& told) const {
+    if (told == trouble_.code || (told == errc::busy && trouble_.settled)) return true;
+    return is_out_of_reach(told) && is_out_of_reach(make_error_code(trouble_.code));
+}
+
+bool etcd_requests::way_explains(const std::error_code& told) const {
+    return is_out_of_reach(told) || told == without_way_;
 }
 
 void etcd_requests::repeat(std::uint64_t id, one& r) {
@@ -148,12 +169,13 @@ void etcd_requests::half_over(std::uint64_t id) {
 
 void etcd_requests::too_late(std::uint64_t id) {
     const auto& r = *all_.at(id);
-    if (r.sent) have_trouble(r, way_.by().name(r.endpoint) + ": did not answer in time");
-    finish(id,
-           make_error_code(r.sent && r.what.changes ? errc::unknown_outcome : errc::unavailable));
+    const auto code = r.sent && r.what.changes ? errc::unknown_outcome : errc::unavailable;
+    if (r.sent) have_trouble(r, code, way_.by().name(r.endpoint) + ": did not answer in time");
+    finish(id, make_error_code(code));
 }
 
 void etcd_requests::way_is_hopeless(errc why) {
+    without_way_ = why;
     for (const auto id : std::exchange(waiting_, {})) finish(id, make_error_code(why));
 }
 
@@ -173,7 +195,7 @@ void etcd_requests::over(one& r) {
     }
 }
 
-void etcd_requests::finish(std::uint64_t id, std::error_code error, std::string reply) {
+void etcd_requests::finish(std::uint64_t id, std::error_code error, answer reply) {
     waiting_.erase(id);
     const auto node = all_.extract(id);
     if (node.empty()) return;

@@ -31,17 +31,27 @@ public:
     struct request {
         const char* method = "";
         std::string bytes = {};
-        bool changes = true;  // so it is sent again only when it was certainly not carried out
+        bool changes = true;    // so it is sent again only when it was certainly not carried out
+        bool harmless = false;  // what it may have left ends by itself, so that nobody need know
     };
-    [[nodiscard]] op start(request what, deadline by, completion<std::string> done);
+    struct answer {
+        std::string bytes = {};
+        // Of a change whose outcome is unknown: it was answered, and nothing of it lands later.
+        bool settled = false;
+    };
+    [[nodiscard]] op start(request what, deadline by, completion<answer> done);
 
     void login_changed() { pump_all(); }
     [[nodiscard]] bool waits() const override { return !waiting_.empty(); }
-    void way_is_up() override { pump_all(); }
+    void way_is_up() override;
     void way_is_hopeless(errc why) override;
     void drop_all();
     // What the server last refused, or did not answer; empty since it did such a thing again.
-    [[nodiscard]] const std::string& trouble() const noexcept { return trouble_; }
+    [[nodiscard]] const std::string& trouble() const noexcept { return trouble_.sentence; }
+    // Whether that is why something was told this error.
+    [[nodiscard]] bool trouble_explains(const std::error_code& told) const;
+    // Whether it would be told so because there is no way.
+    [[nodiscard]] bool way_explains(const std::error_code& told) const;
 
 private:
     struct one;
@@ -53,8 +63,9 @@ private:
     void repeat(std::uint64_t id, one& r);
     void half_over(std::uint64_t id);
     void too_late(std::uint64_t id);
-    void have_trouble(const one& r, std::string sentence);
-    void finish(std::uint64_t id, std::error_code error, std::string reply = {});
+    void have_trouble(const one& r, errc code, std::string sentence, bool settled = false);
+    void finish(std::uint64_t id, std::error_code error) { finish(id, error, {}); }
+    void finish(std::uint64_t id, std::error_code error, answer reply);
 
     loop& loop_;
     etcd_way& way_;
@@ -64,8 +75,15 @@ private:
     std::size_t under_way_ = 0;
     std::uint64_t next_ = 0;
     deadline heard_{};  // the last answer of whatever kind
-    std::string trouble_;
-    std::string_view troubled_;  // the method
+    struct trouble_of_request {
+        std::string sentence = {};
+        std::string_view method = {};
+        bool changes = false;
+        errc code = errc::unavailable;
+        bool settled = false;
+    };
+    trouble_of_request trouble_;
+    errc without_way_ = errc::unavailable;
     std::shared_ptr<int> life_ = std::make_shared<int>(0);
 };
 

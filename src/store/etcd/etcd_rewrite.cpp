@@ -25,13 +25,21 @@ public:
     rewriting(std::string_view lease, claim_id id, unique_function<void(owner_note&)> change)
         : lease_(lease), id_(id), change_(std::move(change)) {}
 
-    void start() { request_ = look_at(known_ptr(), lease_, id_, by_, then(&rewriting::seen)); }
+    void start() {
+        if (const auto* c = known().find(lease_, id_)) created_ = c->created;
+        look();
+    }
 
 private:
+    void look() {
+        request_ = look_at(known_ptr(), lease_, id_, by_, then(&rewriting::seen), created_);
+    }
     void seen(std::error_code error, claim_view v) {
         if (error) return finish(error, 0);
+        if (created_ == 0) created_ = v.created();
         const auto* c = known().find(lease_, id_);
-        if (c == nullptr) return finish(errc::lost, 0);
+        // Its number may be another's by now, who is not to say what this one said.
+        if (c == nullptr || c->created != created_) return finish(errc::lost, 0);
         // There is no room in it for more than its owner says.
         if (c->bare && !change_) return finish({}, 0);
         txn_request ask;
@@ -56,12 +64,13 @@ private:
         if (error) return finish(error, 0);
         if (reply.succeeded) return finish({}, 0);
         if (++attempts_ == most_attempts) return finish(errc::busy, 0);
-        start();
+        look();
     }
 
     const std::string lease_;
     const claim_id id_;
     unique_function<void(owner_note&)> change_;
+    std::int64_t created_ = 0;  // the revision of the entries meant; 0: of those that are found
     int attempts_ = 0;
 };
 

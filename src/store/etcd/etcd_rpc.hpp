@@ -24,8 +24,11 @@
 // Errors
 //   unavailable      not applied: no connection, no leader, the server is stopping
 //   unknown_outcome  sent, and the answer did not come, or the server itself does not know
-//                    ("request timed out", leader changed): of changes only
-//   busy             too many requests, database space exceeded, a message too large
+//                    ("request timed out", leader changed): of changes only. Also "database space
+//                    exceeded", of transactions: the one that reaches the quota is carried out and
+//                    told so, and those behind it are not; then txn_reply::settled is set
+//   busy             too many requests, a message too large; database space exceeded, of a lease
+//                    (one that is granted all the same ends by itself)
 //   denied           wrong password, permission denied, a user is needed, a certificate refused
 //   lost             the lease that was named does not exist
 //   invalid          what etcd refuses as a request; also a name in a certificate that is not the
@@ -79,6 +82,8 @@ public:
 
     // Why requests fail at present, in one sentence without secrets; empty when they do not.
     [[nodiscard]] virtual std::string trouble() const = 0;
+    // The same, if it is why something was told this error; else empty.
+    [[nodiscard]] virtual std::string why(const std::error_code& told) const = 0;
     // Ends everything within the deadline; completions that are due do not run afterwards.
     [[nodiscard]] virtual op stop(deadline by, completion<int> done) = 0;
 };

@@ -45,6 +45,13 @@ void etcd_slots::forget(std::string_view lease) {
     if (on != leases_.end()) leases_.erase(on);
 }
 
+bool etcd_slots::may_arrive(std::string_view lease, claim_id slot) const {
+    const auto on = leases_.find(lease);
+    if (on == leases_.end()) return false;
+    const auto at = on->second.taken.find(slot);
+    return at != on->second.taken.end() && on->second.claims.at(at->second).unanswered > 0;
+}
+
 std::optional<claim_id> etcd_slots::find(std::string_view lease, claim_id id) const {
     const auto on = leases_.find(lease);
     if (on == leases_.end()) return id;

@@ -33,6 +33,8 @@ public:
     void left(std::string_view lease, claim_id id);
     void forget(std::string_view lease);
 
+    // Whether a request may still land that enters what has this number.
+    [[nodiscard]] bool may_arrive(std::string_view lease, claim_id slot) const;
     // nullopt: the claim is certainly gone.
     [[nodiscard]] std::optional<claim_id> find(std::string_view lease, claim_id id) const;
     // Whose the number is.

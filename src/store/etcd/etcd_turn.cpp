@@ -54,22 +54,26 @@ void queue_scan::take(const operation_reply& page) {
 }
 
 void queue_scan::pass(const key_value& kv) {
-    if (q_.mine != 0 && kv.create_revision >= q_.mine) return;
+    if (q_.mine != 0 && kv.create_revision >= q_.mine) {
+        if (kv.create_revision > q_.mine) ++behind_;
+        return;
+    }
     const auto place = entry_of(kv);
     if (!place || place->name != q_.name) return;
     ++entries_;
     const auto seat = seat_of(kv.value);
     out_.limit_differs = out_.limit_differs || limits_differ(seat, q_.asks);
     if (done_) return;
-    if (conflicts(seat, q_.asks)) return decide(what_t::wait_erased, kv.key);
+    if (conflicts(seat, q_.asks)) return decide(what_t::wait_erased, kv.key, kv.create_revision);
     if (seat.kind != claim_kind::permit) return;
     if (newest_.empty()) newest_ = kv.key;
     if (++permits_ > q_.asks.n) decide(what_t::wait_moved, newest_);
 }
 
-void queue_scan::decide(what_t what, std::string blocker) {
+void queue_scan::decide(what_t what, std::string blocker, std::int64_t since) {
     out_.what = what;
     out_.blocker = std::move(blocker);
+    out_.blocker_since = since;
     done_ = true;
 }
 

@@ -47,6 +47,7 @@ struct judgement {
     };
     what_t what = what_t::turn;
     std::string blocker;
+    std::int64_t blocker_since = 0;      // of wait_erased: its create_revision
     std::optional<std::uint32_t> ahead;  // entries before it, where one page told
     bool limit_differs = false;          // an earlier permit with another n, among those read
     [[nodiscard]] bool has_turn() const noexcept { return what == what_t::turn; }
@@ -67,6 +68,10 @@ public:
     [[nodiscard]] bool done() const noexcept { return done_; }
     // As far as it was read.
     [[nodiscard]] const judgement& result() const noexcept { return out_; }
+    // Keys that came after the asking entry; nullopt: it was not read as far as to that.
+    [[nodiscard]] std::optional<std::uint32_t> behind() const noexcept {
+        return last_ <= q_.mine ? std::optional(behind_) : std::nullopt;
+    }
 
     [[nodiscard]] const turn_question& question() const noexcept { return q_; }
     // The create_revision of the asking entry, learnt from the reply that brings a page.
@@ -74,7 +79,7 @@ public:
 
 private:
     void pass(const key_value& kv);
-    void decide(judgement::what_t what, std::string blocker);
+    void decide(judgement::what_t what, std::string blocker, std::int64_t since = 0);
     void reached_head();
 
     turn_question q_;
@@ -84,6 +89,7 @@ private:
     std::int64_t last_ = 0;       // the least create_revision read
     std::set<std::string> edge_;  // the keys read of it, of which there may be more
     std::int64_t widen_ = 1;      // when a page was too small for all of them
+    std::uint32_t behind_ = 0;
     std::uint32_t entries_ = 0;
     std::uint32_t permits_ = 0;
     std::string newest_;  // of them

@@ -6,6 +6,7 @@
 #include "core/mutant.hpp"
 #include "store/etcd/etcd_calls.hpp"
 #include "store/etcd/etcd_conversation.hpp"
+#include "store/etcd/etcd_pauses.hpp"
 
 namespace trinco::detail::etcd {
 namespace {
@@ -14,8 +15,6 @@ using namespace std::chrono_literals;
 
 constexpr boot_clock::duration proof_lasts = 1s;
 constexpr boot_clock::duration patience = 5s;  // with one look
-constexpr boot_clock::duration retry_least = 100ms;
-constexpr std::uint64_t retry_spread_ms = 400;
 
 class waiting_for_turn : public conversation<waiting_for_turn, grant> {
 public:
@@ -30,6 +29,7 @@ public:
         listening_ = known().listen(lease_, id_, [weak = weak_from_this()] {
             if (const auto self = weak.lock()) self->end(errc::lost);
         });
+        if (const auto* c = known().find(lease_, id_)) created_ = c->created;
         if (const auto* c = take_proof()) {
             grant_.tokens = c->tokens;
             timer_ = at(known().on().now(), &waiting_for_turn::give_proven);
@@ -62,24 +62,29 @@ private:
         looks_ = true;
         again_ = false;
         request_ = look_at(known_ptr(), lease_, id_, known().on().now() + patience,
-                           then(&waiting_for_turn::seen));
+                           then(&waiting_for_turn::seen), created_);
+    }
+    void look_as_due() {
+        pauses_.have_watched();
+        look();
     }
 
     void seen(std::error_code error, claim_view v) {
         looks_ = false;
         if (error == errc::lost) return end(errc::lost);
         if (error) {
-            const auto wait =
-                retry_least + std::chrono::milliseconds(known().on().random() % retry_spread_ms);
+            const auto wait = pauses_.after_failure(known().on());
             timer_ = at(known().on().now() + wait, &waiting_for_turn::look);
             return;
         }
+        pauses_.have_read();
+        if (created_ == 0) created_ = v.created();
         if (v.granted()) return granted(v);
         if (again_) return look();
         tell_place(v.parts.front());
         if (over()) return;  // dropped in that call
         for (std::size_t i = 0; i < v.parts.size(); ++i) {
-            if (!v.parts[i].has_turn()) return wait(v.parts[i], i, v.since);
+            if (!v.parts[i].has_turn()) return wait(v, i);
         }
     }
 
@@ -89,10 +94,9 @@ private:
         moved_({first.ahead});
     }
 
-    void wait(const judgement& blocked, std::size_t part, std::int64_t revision) {
-        if (!TRINCO_MUTANT("etcd_watch_trusted")) {
-            timer_ = at(known().on().now() + known().look_every(lease_), &waiting_for_turn::look);
-        }
+    void wait(const claim_view& v, std::size_t part) {
+        const auto& blocked = v.parts[part];
+        if (!TRINCO_MUTANT("etcd_watch_trusted")) timer_ = due_look(v, blocked);
         const bool any = blocked.what == judgement::what_t::wait_any;
         watch_request what;
         if (any) {
@@ -103,7 +107,7 @@ private:
             what.keys = {blocked.blocker, {}};
         }
         what.puts = blocked.what == judgement::what_t::wait_moved;
-        what.from_revision = revision + 1;
+        what.from_revision = v.since + 1;
         if (watching_ && what.keys == watched_.keys && what.puts == watched_.puts) return;
         watched_ = what;
         watching_ = true;
@@ -117,22 +121,45 @@ private:
             });
     }
 
+    // Together with others, where no turn can come while the one in the way is there.
+    op due_look(const claim_view& v, const judgement& blocked) {
+        const auto every = known().look_every(lease_);
+        if (moved_ || blocked.what != judgement::what_t::wait_erased) {
+            return at(known().on().now() + every, &waiting_for_turn::look_as_due);
+        }
+        std::vector<comparison> still;
+        for (const auto& own : v.own) {
+            still.push_back({{own.key, {}}});
+            still.back().number = own.create_revision;
+        }
+        still.push_back({{blocked.blocker, {}}});
+        still.back().number = blocked.blocker_since;
+        return known().glances.keep(std::move(still), every, [weak = weak_from_this()] {
+            const auto self = weak.lock();
+            if (self && self->known().link() != nullptr) self->look_as_due();
+        });
+    }
+
     void nudged() {
+        pauses_.have_watched();
         if (looks_) {
             again_ = true;
         } else {
             look();
         }
     }
-    // Compacted: read again and watch from there. Refused: the looks that are due must do.
+    // Compacted: read again and watch from there, as a look that is under way does. Refused: the
+    // looks that are due must do.
     void watch_over(std::error_code error) {
         watching_ = false;
-        if (error == errc::conflict) nudged();
+        if (looks_ || error != errc::conflict) return;
+        timer_ = at(known().on().now() + pauses_.after_compaction(known().on()),
+                    &waiting_for_turn::look);
     }
 
     void granted(const claim_view& v) {
         const auto* c = known().find(lease_, id_);
-        if (c == nullptr) return end(errc::lost);
+        if (c == nullptr || c->created != created_) return end(errc::lost);
         grant_.tokens = c->tokens;
         tell_followers(*c, v);
         end({});
@@ -161,6 +188,8 @@ private:
     const claim_id id_;
     unique_function<void(place)> moved_;
     claims::listener_id listening_ = 0;
+    std::int64_t created_ = 0;  // of the claim that waits, as soon as it is known
+    reading_pauses pauses_;
     grant grant_;
     op watch_;
     op timer_;

@@ -1,29 +1,15 @@
 // The rpc over members that say what a test lets them say.
 #include "store/etcd/etcd_client.hpp"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
-#include <map>
-#include <memory>
-#include <optional>
-#include <string>
 #include <utility>
-#include <vector>
 
-#include "scripted_transport.hpp"
-#include "sim/world.hpp"
+#include "etcd_client_scene.hpp"
 #include "store/etcd/etcd_requests.hpp"
 #include "store/etcd/etcd_wire.hpp"
-#include "trinco/error.hpp"
 
 namespace trinco::detail::test {
 namespace {
-
-using namespace etcd;
-using namespace std::chrono_literals;
-
-const std::string a_txn = proto_bytes().text(1, proto_bytes().number(3, 7)).number(2, 1);
 
 std::string renewed(std::int64_t lease, std::int64_t ttl) {
     return proto_bytes().number(2, lease).number(3, ttl);
@@ -37,73 +23,6 @@ std::string put_event(const std::string& key, std::int64_t revision) {
 std::string created(std::int64_t id, std::int64_t revision) {
     return proto_bytes().text(1, header(revision)).number(2, id).number(3, 1);
 }
-
-class EtcdClient : public testing::Test {
-protected:
-    void make(std::size_t members, credentials who = {}) {
-        auto by = std::make_unique<scripted_transport>(members);
-        by_ = by.get();
-        rpc_ = make_etcd_client(at_, std::move(by), std::move(who));
-    }
-    void run(boot_clock::duration d = 1ms) { world_.run_for(d); }
-    // The oldest probe that waits says that all is well.
-    void come_up() {
-        run();
-        const auto probes = by_->waiting(method::status);
-        ASSERT_FALSE(probes.empty());
-        by_->up.insert(probes[0]->to.endpoint);
-        by_->answer(probes[0], {});
-        run();
-    }
-    template <class T>
-    struct outcome {
-        std::optional<std::error_code> error;
-        T value{};
-        op interest;
-    };
-    template <class T>
-    static completion<T> into(const std::shared_ptr<outcome<T>>& to) {
-        return [to](std::error_code error, T value) {
-            EXPECT_FALSE(to->error) << "answered twice";
-            to->error = error;
-            to->value = std::move(value);
-        };
-    }
-    std::shared_ptr<outcome<txn_reply>> put(boot_clock::duration within = 4s) {
-        const auto out = std::make_shared<outcome<txn_reply>>();
-        out->interest =
-            rpc_->txn({{}, {put_request{"k", "v", 0}}, {}}, at_.now() + within, into(out));
-        return out;
-    }
-    std::shared_ptr<outcome<txn_reply>> get(boot_clock::duration within = 4s) {
-        const auto out = std::make_shared<outcome<txn_reply>>();
-        out->interest = rpc_->txn({{}, {range_request{}}, {}}, at_.now() + within, into(out));
-        return out;
-    }
-    std::shared_ptr<outcome<std::chrono::seconds>> renew(std::int64_t lease,
-                                                         boot_clock::duration within = 4s) {
-        const auto out = std::make_shared<outcome<std::chrono::seconds>>();
-        out->interest = rpc_->keep_alive(lease, at_.now() + within, into(out));
-        return out;
-    }
-    struct told {
-        std::vector<watch_news> news;
-        std::error_code over;
-        op interest;
-    };
-    std::shared_ptr<told> watch(watch_request what) {
-        const auto out = std::make_shared<told>();
-        out->interest = rpc_->watch(
-            what, [out](const watch_news& n) { out->news.push_back(n); },
-            [out](std::error_code why) { out->over = why; });
-        return out;
-    }
-
-    sim::world world_{1};
-    sim::node& at_{world_.add_node("client")};
-    scripted_transport* by_ = nullptr;
-    std::unique_ptr<rpc> rpc_;
-};
 
 // ---- the way ------------------------------------------------------------------------------------
 
@@ -206,6 +125,23 @@ TEST_F(EtcdClient, a_token_is_fetched_once_and_anew_when_it_is_not_taken) {
     by_->answer(sent[1], old);
     EXPECT_FALSE(first->error.value());
     EXPECT_EQ(second->error.value(), errc::denied) << "once more, and no more";
+}
+
+TEST_F(EtcdClient, what_is_sent_in_place_of_a_refused_one_does_not_go_the_same_way) {
+    make(1, {"ann", "pw"});
+    std::vector<std::shared_ptr<outcome<txn_reply>>> all;
+    for (std::size_t i = 0; i < etcd_requests::at_once + 1; ++i) all.push_back(put());
+    come_up();
+    by_->answer(by_->waiting(method::authenticate).at(0), {}, proto_bytes().text(2, "t1"));
+    ASSERT_EQ(by_->waiting(method::txn).size(), etcd_requests::at_once);
+    by_->answer(by_->waiting(method::txn)[0],
+                {wire_code::unauthenticated, "etcdserver: invalid auth token"});
+    EXPECT_EQ(by_->waiting(method::txn).size(), etcd_requests::at_once - 1) << "with t1";
+    by_->answer(by_->waiting(method::authenticate).at(0), {}, proto_bytes().text(2, "t2"));
+    EXPECT_EQ(by_->waiting(method::txn).size(), etcd_requests::at_once);
+    EXPECT_EQ(by_->waiting(method::txn).back()->with.token, "t2");
+    by_->answer(by_->waiting(method::txn)[0], {wire_code::unavailable, "etcdserver: no leader"});
+    EXPECT_EQ(by_->waiting(method::txn).size(), etcd_requests::at_once - 1) << "which has none";
 }
 
 // ---- renewals -----------------------------------------------------------------------------------

@@ -77,6 +77,8 @@ TEST_F(EtcdLocks, StrayKeysAndNestedNamesDoNotBlock) {
 
 TEST_F(EtcdLocks, EachReleaseWakesOneOfManyWaiters) {
     constexpr std::uint64_t many = 100;
+    // No message overtakes another, which the watch of a client would notice half a second later.
+    net_.set_faults({.delay_min = 1ms, .delay_max = 1ms});
     const auto on = open(*a_, 3'600s);
     std::vector<std::unique_ptr<waiting>> waits;
     for (std::uint64_t id = 1; id <= many; ++id) {
@@ -139,6 +141,21 @@ TEST_F(EtcdLocks, APermitBehindManyNestedNamesIsWokenByWhicheverHolderLeaves) {
     ASSERT_FALSE(leave(*a_, on, 1));
     world_.run_for(200ms);
     EXPECT_TRUE(waits->granted());
+}
+
+TEST_F(EtcdLocks, APermitIsGrantedAlsoWhileWhoeverIsBeforeItSleeps) {
+    const auto on = open(*a_, 3'600s);
+    for (std::uint64_t id = 1; id <= 4; ++id) {
+        ASSERT_FALSE(enter(*a_, make(on, id, {"n"}, claim_kind::permit, 2)));
+    }
+    const auto last = await(*a_, on, 4);
+    world_.run_for(1s);
+    ASSERT_FALSE(last->granted());
+    // The third has its turn now, and does not take it: nothing of what the last one watches moves.
+    ASSERT_FALSE(leave(*a_, on, 1));
+    ASSERT_FALSE(leave(*a_, on, 2));
+    world_.run_for(11s);
+    EXPECT_TRUE(last->granted());
 }
 
 TEST_F(EtcdLocks, NamesThatBeginBelowTheSlashAreListed) {
@@ -338,23 +355,67 @@ private:
 TEST_F(EtcdLocks, AGuardedWriteIsOfItsGrantAlsoWhenTheNextClaimHasItsNumber) {
     etcd_locks_settings settings;
     settings.wall_clock = [] { return 0ms; };
-    etcd_locks slow(node_, std::make_unique<slow_grants>(node_, etcd_), settings);
-    const auto on = open(slow);
-    ASSERT_FALSE(enter(slow, make(on, 1, {"mine"})));
-    ASSERT_FALSE(verify(slow, on, 1).error);
-    std::optional<std::error_code> written;
-    const std::vector<change> changes{{"accounts:7", "late"}};
-    const auto interest =
-        slow.write(on.id, claim_id{1}, changes, 60s, world_.now() + 5s,
-                   [&](std::error_code error, std::uint64_t) { written = error; });
-    ASSERT_FALSE(leave(slow, on, 1));
-    ASSERT_FALSE(enter(slow, make(on, 2, {"other"})));
-    ASSERT_TRUE(etcd_.keys().contains(key_of("other", on, 1))) << "the same number";
-    ASSERT_FALSE(written.has_value()) << "it still waits for the lease of the record";
-    world_.run_for(2s);
-    ASSERT_TRUE(written.has_value());
-    EXPECT_EQ(*written, errc::lost);
-    EXPECT_FALSE(etcd_.keys().contains("accounts:7"));
+    // Of another name, and of the same, which has the same key.
+    for (const auto* next : {"other", "mine"}) {
+        etcd_locks slow(node_, std::make_unique<slow_grants>(node_, etcd_), settings);
+        const auto on = open(slow);
+        ASSERT_FALSE(enter(slow, make(on, 1, {"mine"})));
+        ASSERT_FALSE(verify(slow, on, 1).error);
+        std::optional<std::error_code> written;
+        const std::vector<change> changes{{"accounts:7", "late"}};
+        const auto interest =
+            slow.write(on.id, claim_id{1}, changes, 60s, world_.now() + 5s,
+                       [&](std::error_code error, std::uint64_t) { written = error; });
+        ASSERT_FALSE(leave(slow, on, 1));
+        ASSERT_FALSE(enter(slow, make(on, 2, {next})));
+        ASSERT_TRUE(etcd_.keys().contains(key_of(next, on, 1))) << "the same number";
+        ASSERT_FALSE(written.has_value()) << "it still waits for the lease of the record";
+        world_.run_for(2s);
+        ASSERT_TRUE(written.has_value());
+        EXPECT_EQ(*written, errc::lost) << next;
+        EXPECT_FALSE(etcd_.keys().contains("accounts:7"));
+        ASSERT_FALSE(leave(slow, on, 2));
+    }
+}
+
+TEST_F(EtcdLocks, WhatIsPublishedIsOfItsClaimAlsoWhenTheNextOneHasItsNumber) {
+    const auto c = hooked_store();
+    const auto on = open(*c);
+    ASSERT_FALSE(enter(*c, make(on, 1, {"n"})));
+    ASSERT_FALSE(verify(*c, on, 1).error);
+    // What puts it back is under way for a second.
+    bool held_up = false;
+    hook_->delay = [&](const etcd::txn_request& what) {
+        return puts(what, key_of("n", on)) && !std::exchange(held_up, true) ? 1'000ms : 0ms;
+    };
+    std::optional<std::error_code> published;
+    const auto interest = c->publish(on.id, {1}, "of the first", world_.now() + 5s,
+                                     [&](std::error_code error, int) { published = error; });
+    world_.run_for(100ms);
+    ASSERT_TRUE(held_up);
+    ASSERT_FALSE(leave(*c, on, 1));
+    ASSERT_FALSE(enter(*c, make(on, 2, {"n"})));
+    ASSERT_TRUE(etcd_.keys().contains(key_of("n", on, 1))) << "the same number";
+    world_.run_for(3s);
+    ASSERT_TRUE(published.has_value());
+    EXPECT_EQ(*published, errc::lost);
+    EXPECT_EQ(list(*c, "n").value.rows.at(0).info, "info");
+}
+
+// What lies under the prefix of one store is in nobody's way in another.
+TEST_F(EtcdLocks, ALockNamedAsAPrefixIsFree) {
+    const auto c = store("team/");
+    ASSERT_FALSE(write(*c, {{"stock:7", "x"}, {"once/k", "x"}}).error);
+    const auto on = open(*a_);
+    for (const auto kind : {claim_kind::exclusive, claim_kind::shared}) {
+        ASSERT_FALSE(enter(*a_, make(on, 1, {"team"}, kind, 0, true)));
+        EXPECT_FALSE(verify(*a_, on, 1).error);
+        ASSERT_FALSE(leave(*a_, on, 1));
+    }
+    ASSERT_FALSE(enter(*a_, make(on, 2, {"team"})));
+    const auto waits = await(*a_, on, 2);
+    world_.run_for(100ms);
+    EXPECT_TRUE(waits->granted());
 }
 
 TEST_F(EtcdLocks, NothingOfADestroyedStoreIsHeard) {

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "hooked_etcd_client.hpp"
 #include "sim/simulated_etcd_client.hpp"
 #include "store/etcd/etcd_layout.hpp"
 #include "store/etcd/etcd_locks.hpp"
@@ -61,6 +62,19 @@ protected:
         return ask<place>(
                    [&](deadline by, completion<place> f) { return s.enter(c, by, std::move(f)); },
                    limit)
+            .error;
+    }
+    std::optional<std::uint32_t> ahead(etcd_locks& s, const claim& c) {
+        const auto r = ask<place>(
+            [&](deadline by, completion<place> f) { return s.enter(c, by, std::move(f)); });
+        EXPECT_FALSE(r.error) << r.error.message();
+        return r.value.ahead;
+    }
+    std::error_code publish(etcd_locks& s, const detail::lease& on, std::uint64_t id,
+                            const std::string& info) {
+        return ask<int>([&](deadline by, completion<int> f) {
+                   return s.publish(on.id, {id}, info, by, std::move(f));
+               })
             .error;
     }
     std::error_code leave(etcd_locks& s, const detail::lease& on, std::uint64_t id) {
@@ -126,16 +140,26 @@ protected:
     }
     static std::int64_t number(const detail::lease& on) { return *etcd::lease_number(on.id); }
 
-    std::unique_ptr<etcd_locks> store(std::string prefix = {}, std::uint8_t token_epoch = 0) {
-        etcd_locks_settings settings;
-        settings.prefix = std::move(prefix);
-        settings.token_epoch = token_epoch;
-        settings.wall_clock = [this] {
+    etcd_locks_settings settings(std::string prefix = {}, std::uint8_t token_epoch = 0) {
+        etcd_locks_settings out;
+        out.prefix = std::move(prefix);
+        out.token_epoch = token_epoch;
+        out.wall_clock = [this] {
             return std::chrono::duration_cast<std::chrono::milliseconds>(
                 world_.now().time_since_epoch());
         };
+        return out;
+    }
+    std::unique_ptr<etcd_locks> store(std::string prefix = {}, std::uint8_t token_epoch = 0) {
         return std::make_unique<etcd_locks>(
-            node_, std::make_unique<sim::simulated_etcd_client>(node_, etcd_), settings);
+            node_, std::make_unique<sim::simulated_etcd_client>(node_, etcd_),
+            settings(std::move(prefix), token_epoch));
+    }
+    // One at whose requests the test stands.
+    std::unique_ptr<etcd_locks> hooked_store() {
+        auto link = std::make_unique<hooked_etcd_client>(node_, etcd_);
+        hook_ = link.get();
+        return std::make_unique<etcd_locks>(node_, std::move(link), settings());
     }
 
     const ::testing::ScopedTrace trace_{__FILE__, __LINE__, "seed 1"};
@@ -143,6 +167,7 @@ protected:
     sim::network net_{world_};
     sim::simulated_etcd etcd_{world_, net_, 3};
     sim::node& node_ = world_.add_node("client");
+    hooked_etcd_client* hook_ = nullptr;  // of the latest hooked store
     std::unique_ptr<etcd_locks> a_ = store();
     std::unique_ptr<etcd_locks> b_ = store();
 };

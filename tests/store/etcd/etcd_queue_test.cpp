@@ -50,18 +50,24 @@ TEST_F(EtcdQueue, AReaderFindsTheWriterBehindThousandsOfReaders) {
 
 // What it read far back says nothing about who came since.
 TEST_F(EtcdQueue, WhoTriesFarBackFindsTheWriterThatCameMeanwhile) {
-    const auto on = open(*a_, 3'600s);
+    const auto c = hooked_store();
+    const auto on = open(*c, 3'600s);
     crowd("n", 3'000, {claim_kind::shared, 0});
-    net_.set_faults({.delay_min = 10ms, .delay_max = 11ms});
-    // After the first page, before the last.
-    std::string writer;
-    world_.schedule(35ms, [&] {
-        const auto lease = strange_lease();
-        writer = etcd::entry_key("n", lease, {1});
-        put(writer, "", lease);
-    });
-    EXPECT_EQ(enter(*a_, make(on, 1, {"n"}, claim_kind::shared, 0, true)), errc::conflict);
-    EXPECT_TRUE(etcd_.keys().contains(writer));
+    // Before the second page is read, which shows none that came after the first.
+    int tries = 0, pages = 0;
+    hook_->before_txn = [&](const etcd::txn_request& what) {
+        if (puts(what, key_of("n", on))) {
+            ++tries;
+        } else if (++pages == 1) {
+            const auto lease = strange_lease();
+            put(etcd::entry_key("n", lease, {1}), "", lease);
+        }
+        return std::error_code();
+    };
+    EXPECT_EQ(enter(*c, make(on, 1, {"n"}, claim_kind::shared, 0, true)), errc::conflict);
+    EXPECT_EQ(tries, 2) << "it saw readers alone, and found the writer when it was to be granted";
+    EXPECT_GE(pages, 2);
+    EXPECT_FALSE(etcd_.keys().contains(key_of("n", on)));
 }
 
 TEST_F(EtcdQueue, HundredsOfPermitsWithLongNotes) {

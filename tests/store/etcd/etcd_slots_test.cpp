@@ -37,6 +37,21 @@ TEST(EtcdSlots, OneThatMayStillArriveKeepsItsNumber) {
     EXPECT_EQ(all.enter("l", three), three);
 }
 
+TEST(EtcdSlots, WhatMayStillArriveIsTold) {
+    etcd_slots all;
+    EXPECT_FALSE(all.may_arrive("l", one));
+    EXPECT_EQ(all.enter("l", one), one);
+    EXPECT_TRUE(all.may_arrive("l", one));
+    all.answered("l", one, outcome::there);
+    EXPECT_FALSE(all.may_arrive("l", one));
+    EXPECT_EQ(all.enter("l", one), one);
+    all.answered("l", one, outcome::unknown);
+    all.left("l", one);
+    EXPECT_TRUE(all.may_arrive("l", one)) << "also when it has left";
+    all.forget("l");
+    EXPECT_FALSE(all.may_arrive("l", one));
+}
+
 TEST(EtcdSlots, OneWhoseRequestWasDroppedKeepsItsNumber) {
     etcd_slots all;
     EXPECT_EQ(all.enter("l", one), one);
