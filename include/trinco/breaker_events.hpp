@@ -84,6 +84,9 @@ struct event {
     // server refused AUTH: WRONGPASS".
     std::string reason;
     snapshot now;  // taken at the change, under the breaker's lock
+    // Since when calls have met the change: a fleet's opening is obeyed up to a few milliseconds
+    // before it is told.
+    std::chrono::steady_clock::time_point at{};
     // Events that were dropped just before this one, because more than 1,000 were waiting for a
     // callback that did not return.
     std::uint64_t missed = 0;

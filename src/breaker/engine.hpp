@@ -107,6 +107,7 @@ public:
     harvest collect(era_t era) override;
     [[nodiscard]] bool has_news() const override;
     void adopt(const terms& t) override;
+    bool open_ahead(const opening& o) override;
     void store_lost(std::uint32_t live, std::string_view why) override;
     void store_back() override;
 
@@ -221,6 +222,16 @@ private:
 
     // engine_fleet.cpp, under the lock: what the fleet says, and what it is told
     void obey_fleet(nanoseconds now);
+    void end_ahead() noexcept { ahead_.era = 0; }
+    [[nodiscard]] bool refuses_ahead(nanoseconds now) const noexcept {
+        return ahead_.era != 0 && now < ahead_.until;
+    }
+    void show_ahead(trinco::snapshot& s, nanoseconds now) const;
+    // Until when a refusal in the fleet's name holds.
+    [[nodiscard]] nanoseconds refused_until(nanoseconds now) const noexcept {
+        if (over_.kind == override_kind::forced_open) return over_.until;
+        return refuses_ahead(now) ? ahead_.until : fleet_until_;
+    }
     // Whether the fleet's opening is over for this instance: it inherited it when the store was
     // lost and has recovered from it alone, and the fleet has not opened again since.
     [[nodiscard]] bool outlives(const view& fleet) const noexcept;
@@ -310,6 +321,14 @@ private:
         std::uint8_t level = 0;
         bool met_again = false;  // when the store was back
     } inherited_;
+    // The fleet has opened, which is obeyed already and will be adopted soon; era 0: it has not.
+    struct {
+        era_t era = 0;
+        nanoseconds at{0};  // since when, by the precise clock
+        boot_clock::time_point as_of{};
+        nanoseconds until{0};
+        std::string reason;
+    } ahead_;
     terms fleet_;                 // as last adopted
     nanoseconds fleet_until_{0};  // open: probes are due; closed: end of the ramp
     nanoseconds fleet_over_until_{0};
@@ -322,6 +341,7 @@ private:
     counts totals_collected_;
     std::uint64_t bad_collected_ = 0;
 
+    nanoseconds met_at_{0};  // when calls met the change that is being said, if not now
     breaker_state said_state_ = breaker_state::closed;
     override_kind said_over_ = override_kind::none;
     std::string options_differ_;  // of the fleet's options from this process's own

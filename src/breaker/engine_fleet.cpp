@@ -29,6 +29,7 @@ void engine::leave_fleet() {
         read_first_ = false;
         fleet_known_ = false;
         asking_fleet_ = false;
+        end_ahead();
         refresh(clock_.coarse());
     }
     if (!link) return;
@@ -49,15 +50,40 @@ void engine::adopt(const terms& t) {
         const auto now = clock_.coarse();
         pass_time(now);
         const auto age = link_owner_->on.now() - t.as_of;
+        // An answer that was asked for before may be older.
+        const bool is_it = ahead_.era != 0 && t.fleet.era == ahead_.era;
+        const auto opened = is_it ? ahead_.at : nanoseconds(0);
+        if (t.fleet.era >= ahead_.era || t.as_of > ahead_.as_of) end_ahead();
         fleet_ = t;
         fleet_until_ = now + std::max(nanoseconds(0), nanoseconds(t.fleet.remaining) - age);
         fleet_over_until_ =
             now + std::max(nanoseconds(0), nanoseconds(t.fleet.over_remaining) - age);
         wake_at_bad_.store(bad_collected_ + t.urgent_after, std::memory_order_relaxed);
         if (!degraded_) obey_fleet(now);
+        met_at_ = opened;
         refresh(now);
+        met_at_ = nanoseconds(0);
     }
     hub_->deliver();
+}
+
+// Only from closed, where nothing but the fleet's state decides what comes: then what adopt() will
+// make of the gate is known.
+bool engine::open_ahead(const opening& o) {
+    const lock hold(m_);
+    if (!fleet_known_ || degraded_ || strict_now() || inherited_.era != 0 ||
+        over_.kind != override_kind::none || fleet_.fleet.state != breaker_state::closed) {
+        return false;
+    }
+    const auto now = clock_.coarse();
+    const bool again = ahead_.era == o.era;
+    ahead_.era = o.era;
+    ahead_.as_of = link_owner_->on.now();
+    ahead_.until = now + nanoseconds(o.remaining);
+    ahead_.reason = o.reason;
+    refresh(now);
+    if (!again) ahead_.at = clock_.precise();
+    return true;
 }
 
 void engine::obey_fleet(nanoseconds now) {
@@ -124,6 +150,7 @@ void engine::store_lost(std::uint32_t live, std::string_view why) {
         const auto now = clock_.coarse();
         pass_time(now);
         degraded_ = true;
+        end_ahead();
         lost_why_ = why;
         fleet_known_ = false;
         read_first_ = false;

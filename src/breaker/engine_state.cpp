@@ -110,9 +110,7 @@ engine::mode engine::mode_for(decision d, nanoseconds now) {
             if (over_.kind != override_kind::disabled) return admitting_mode();
             return hold_mode(counting, now, over_.until);
         case decision::refuse_local: until = now + local_.remaining(now); break;
-        case decision::refuse_fleet:
-            until = over_.kind == override_kind::forced_open ? over_.until : fleet_until_;
-            break;
+        case decision::refuse_fleet: until = refused_until(now); break;
         default: return asking;
     }
     if (over_.kind != override_kind::none) until = std::min(until, over_.until);
@@ -140,6 +138,7 @@ engine::mode engine::hold_mode(mode which, nanoseconds now, nanoseconds until,
 }
 
 decision engine::decide_now(nanoseconds now) const {
+    if (refuses_ahead(now)) return decision::refuse_fleet;
     fleet_side fleet;
     fleet.known = fleet_known_;
     fleet.over = over_.kind;
@@ -167,8 +166,7 @@ double engine::share_now(nanoseconds now) const {
 
 milliseconds engine::retry_after(decision d, nanoseconds now) const {
     if (d == decision::refuse_local) return local_.retry_after(now);
-    const auto until = over_.kind == override_kind::forced_open ? over_.until : fleet_until_;
-    return std::max(milliseconds(1), left_of(until, now));
+    return std::max(milliseconds(1), left_of(refused_until(now), now));
 }
 
 // ---- events ------------------------------------------------------------------------------------
@@ -199,6 +197,8 @@ void engine::say(event_kind what, breaker_state from, nanoseconds now) {
     e.kind = what;
     e.from = from;
     e.to = said_state_;
+    const auto met = met_at_.count() != 0 ? met_at_ : clock_.precise();
+    e.at = std::chrono::steady_clock::time_point(met);
     e.now = snapshot_locked(now);
     e.reason = what == event_kind::override_changed ? over_.reason
                : what == event_kind::options_differ ? options_differ_
@@ -216,7 +216,7 @@ breaker_state engine::state() {
         const auto now = clock_.coarse();
         pass_time(now);
         refresh(now);
-        s = effective_state();
+        s = refuses_ahead(now) ? breaker_state::open : effective_state();
     }
     hub_->deliver();
     return s;
@@ -230,6 +230,7 @@ trinco::snapshot engine::snapshot() {
         pass_time(now);
         refresh(now);
         s = snapshot_locked(now);
+        show_ahead(s, now);
     }
     hub_->deliver();
     return s;
@@ -275,6 +276,14 @@ trinco::snapshot engine::snapshot_locked(nanoseconds now) const {
     s.failure_rate = local_.rules().shared.failure_rate;
     s.minimum_calls = local_.rules().shared.minimum_calls;
     return s;
+}
+
+void engine::show_ahead(trinco::snapshot& s, nanoseconds now) const {
+    if (!refuses_ahead(now)) return;
+    s.state = breaker_state::open;
+    s.fleet_state = breaker_state::open;
+    s.retry_after = left_of(ahead_.until, now);
+    s.reason = ahead_.reason;
 }
 
 // ---- operators ---------------------------------------------------------------------------------

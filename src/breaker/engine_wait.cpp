@@ -54,8 +54,7 @@ private:
 template <class Start>
 void keep_pending(const std::shared_ptr<fleet_link>& link, Start start) {
     const auto id = ++link->last;
-    link->pending.emplace(
-        id, start([link, id] { link->on.post([link, id] { link->pending.erase(id); }); }));
+    link->pending.emplace(id, start([link, id] { link->pending.erase(id); }));
 }
 
 }  // namespace

@@ -15,6 +15,7 @@ fleet_sync::impl::impl(loop& on_loop, breaker_store& to, breaker_identity me)
     phase = boot_clock::duration(on.random() %
                                  static_cast<std::uint64_t>(std::chrono::nanoseconds(1h).count()));
     notices = store.subscribe([this](const notice& n) { on_notice(n); });
+    store.foretell([this](const opening& o) { return on_opening(o); });
 }
 
 fleet_sync::fleet_sync(loop& on, breaker_store& store, breaker_identity who)
@@ -26,6 +27,7 @@ fleet_sync::~fleet_sync() {
     s.members.clear();
     s.items.clear();
     s.notices.cancel();
+    s.store.foretell(nullptr);
     s.exchange.cancel();
     s.timer.cancel();
     s.silence_timer.cancel();

@@ -96,6 +96,9 @@ public:
     };
     // Called after every verdict, and when a notice or a probe's answer brings something newer.
     virtual void adopt(const terms& t) = 0;
+    // That comes soon, and this is what it will say of calls: refuse them from now on, at the least
+    // cost, and say whether that is done. Whatever adopt() says next that is newer ends it.
+    virtual bool open_ahead(const opening&) { return false; }
 
     // The store does not answer: go on alone. live: voters heard of last (0: never).
     // Why in one sentence, where it is known.

@@ -154,6 +154,7 @@ struct fleet_sync::impl : std::enable_shared_from_this<impl> {
     void take_verdict(member& m, const verdict& v, time_point sent);
     void tell(member& m);
     void on_notice(const notice& n);
+    [[nodiscard]] bool on_opening(const opening& o);
 
     // Silence of the store: since when, and whether asks should be refused because of it.
     std::optional<time_point> silent_since;

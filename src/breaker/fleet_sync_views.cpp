@@ -96,6 +96,14 @@ void fleet_sync::impl::take_verdict(member& m, const verdict& v, time_point sent
     recover(m);
 }
 
+// Of what is not plain the notice itself tells.
+bool fleet_sync::impl::on_opening(const opening& o) {
+    const auto found = members.find(o.breaker);
+    if (found == members.end()) return false;
+    const auto& m = *found->second;
+    return !m.degraded && o.era > m.known.fleet.era && m.port->open_ahead(o);
+}
+
 void fleet_sync::impl::on_notice(const notice& n) {
     const auto now = on.now();
     if (n.kind == notice::kind_t::gap || n.kind == notice::kind_t::new_server) {

@@ -14,6 +14,7 @@ namespace {
 
 constexpr boot_clock::duration heartbeat_every = 500ms;
 constexpr boot_clock::duration hole_patience = 200ms;  // as long as a retransmission may take
+constexpr boot_clock::duration foretold_by = 3ms;
 constexpr std::size_t max_under_way = 1'024;
 constexpr std::size_t max_rows = 1'000;
 constexpr std::int64_t year_2025_us = 1'735'689'600'000'000;
@@ -265,10 +266,42 @@ op lossy_breakers::subscribe(unique_function<void(const notice&)> on_notice) {
 
 op lossy_breakers::stop(detail::deadline by, detail::completion<int> done) {
     if (subscriber_) *subscriber_ = nullptr;
+    on_opening_ = nullptr;
     return call<int>({}, by, std::move(done), [](lossy_breaker_server&) { return 0; });
 }
 
+void lossy_breakers::foretell(unique_function<bool(const detail::opening&)> on_opening) {
+    on_opening_ = std::move(on_opening);
+}
+
+// As the link to a Redis does.
+bool lossy_breakers::may_wait(const notice& n) {
+    const auto& v = n.fleet;
+    return on_opening_ && n.kind == notice::kind_t::changed && v.state == breaker_state::open &&
+           v.over == override_kind::none && v.remaining.count() > 0 &&
+           on_opening_({n.breaker, v.era, v.remaining, v.reason});
+}
+
+void lossy_breakers::tell_waiting() {
+    waiting_timer_.cancel();
+    const auto alive = std::weak_ptr(self_);
+    for (const auto& n : std::exchange(waiting_, {})) {
+        const auto to = subscriber_;
+        if (to && *to) (*to)(n);
+        if (alive.expired()) return;
+    }
+}
+
 void lossy_breakers::tell(const notice& n) {
+    if (may_wait(n)) {
+        if (waiting_.empty())
+            waiting_timer_ = client_.after(foretold_by, [this] { tell_waiting(); });
+        waiting_.push_back(n);
+        return;
+    }
+    const auto alive = std::weak_ptr(self_);
+    tell_waiting();
+    if (alive.expired()) return;
     const auto to = subscriber_;
     if (to && *to) (*to)(n);
 }
@@ -286,6 +319,8 @@ void lossy_breakers::broke() {
     expected_ = 1;
     highest_beat_ = 0;
     held_.clear();
+    waiting_.clear();
+    waiting_timer_.cancel();
     waits_for_hole_ = false;
     hole_timer_.cancel();
     const bool other = std::exchange(known_life_, server_.life_) != server_.life_;

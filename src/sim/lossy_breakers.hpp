@@ -109,6 +109,7 @@ public:
     [[nodiscard]] op inspect(std::string_view prefix, std::string_view from, std::size_t rows,
                              detail::deadline by, detail::completion<detail::page> done) override;
     [[nodiscard]] op subscribe(unique_function<void(const detail::notice&)> on_notice) override;
+    void foretell(unique_function<bool(const detail::opening&)> on_opening) override;
     [[nodiscard]] op stop(detail::deadline by, detail::completion<int> done) override;
 
 private:
@@ -134,6 +135,8 @@ private:
                  const detail::notice& n);
     void give_up_on_holes();
     void tell(const detail::notice& n);
+    [[nodiscard]] bool may_wait(const detail::notice& n);
+    void tell_waiting();
 
     network& net_;
     node& client_;
@@ -142,6 +145,9 @@ private:
     std::map<std::uint64_t, std::shared_ptr<pending>> calls_;
     std::uint64_t next_call_ = 1;
     std::shared_ptr<unique_function<void(const detail::notice&)>> subscriber_;
+    unique_function<bool(const detail::opening&)> on_opening_;
+    std::vector<detail::notice> waiting_;  // told a moment after their opening was foretold
+    op waiting_timer_;
     op break_watch_;
     std::uint64_t known_life_ = 0;
 

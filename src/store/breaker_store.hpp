@@ -22,6 +22,7 @@
 // its arrival. Both can only be early, and a probe that comes early is refused.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -34,6 +35,15 @@
 #include "core/loop.hpp"
 
 namespace trinco::detail {
+
+// The part of a `changed` notice by which calls are refused: the breaker is open, under no
+// override. It lies in the notice.
+struct opening {
+    std::string_view breaker;
+    era_t era = 0;
+    std::chrono::milliseconds remaining{0};  // over 0
+    std::string_view reason;
+};
 
 struct notice {
     enum class kind_t : std::uint8_t {
@@ -94,6 +104,11 @@ public:
     // new_server: a newcomer cannot know what was lost with it (redis does not know when that was,
     // and tells nothing: docs/decisions/0021).
     [[nodiscard]] virtual op subscribe(unique_function<void(const notice&)> on_notice) = 0;
+    // Before a notice that a closed breaker has opened, and only where the store can say it sooner
+    // than the notice itself, which follows within a few milliseconds unless the connection ends.
+    // Whoever is asked refuses calls from now on and says whether it does; must do nothing else.
+    // Empty: nobody is asked any more.
+    virtual void foretell(unique_function<bool(const opening&)> /*on_opening*/) {}
     // Finishes or abandons what is under way, in bounded time. Nothing may be called afterwards.
     [[nodiscard]] virtual op stop(deadline by, completion<int> done) = 0;
 

@@ -50,6 +50,7 @@ public:
             .granted = true, .retry_after = {}, .fleet = truth[p.breaker], .live = 1};
     };
     unique_function<void(const notice&)> notify;
+    unique_function<bool(const opening&)> foretold;
 
     // Agrees with whoever knows more, and stamps as a record would.
     verdict plain(const news& n) {
@@ -97,6 +98,9 @@ public:
     [[nodiscard]] op subscribe(unique_function<void(const notice&)> on_notice) override {
         notify = std::move(on_notice);
         return op([this] { notify = nullptr; });
+    }
+    void foretell(unique_function<bool(const opening&)> on_opening) override {
+        foretold = std::move(on_opening);
     }
     [[nodiscard]] op stop(deadline by, completion<int> done) override {
         return answer<int>(by, std::move(done), [] { return 0; });
@@ -172,6 +176,10 @@ public:
         story += 'L';
     }
     void store_back() override { story += 'B'; }
+    bool open_ahead(const opening&) override {
+        story += 'o';
+        return true;
+    }
 
     counts pending;
     counts stale;

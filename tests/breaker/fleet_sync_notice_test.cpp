@@ -28,6 +28,28 @@ TEST_F(FleetSyncNotice, NewerViewIsAdoptedAtOnceAndCountsFromItsArrival) {
     EXPECT_EQ(port.told[1].as_of, w.now());
 }
 
+TEST_F(FleetSyncNotice, AForetoldOpeningGoesToItsBreakerWhenItIsNewer) {
+    w.store.notify({notice::kind_t::changed, "b", view_of_era(500, breaker_state::closed)});
+    port.story.clear();
+    EXPECT_FALSE(w.store.foretold({"other", 501, 1s, ""}));
+    EXPECT_FALSE(w.store.foretold({"b", 500, 1s, ""}));
+    EXPECT_EQ(port.story, "");
+    EXPECT_TRUE(w.store.foretold({"b", 501, 1s, ""}));
+    EXPECT_EQ(port.story, "o");
+    m.reset();
+    EXPECT_FALSE(w.store.foretold({"b", 502, 1s, ""}));
+    w.sync.reset();
+    EXPECT_FALSE(w.store.foretold);
+}
+
+TEST_F(FleetSyncNotice, NothingIsForetoldToABreakerThatDecidesAlone) {
+    w.store.silent = true;
+    port.add(1, 0);
+    w.run(3s);
+    ASSERT_TRUE(m->degraded());
+    EXPECT_FALSE(w.store.foretold({"b", 500, 1s, ""}));
+}
+
 TEST_F(FleetSyncNotice, OlderOrEqualViewChangesNothing) {
     w.store.notify({notice::kind_t::changed, "b", view_of_era(500, breaker_state::open, 4)});
     w.store.notify({notice::kind_t::changed, "b", view_of_era(500, breaker_state::open, 3)});

@@ -4,7 +4,8 @@
 //         Several instances of the library in one process. OPTIONS are key=value pairs as they
 //         travel to a store, joined by commas; BREAKERS names joined by commas; DEPENDENCY the
 //         driver's socket, or -; THREADS call each breaker of each instance. Says a line of JSON
-//         for each event, and obeys lines on stdin, where * is every instance or breaker:
+//         for each event (`at`: since when calls have met it), and obeys lines on stdin, where * is
+//         every instance or breaker:
 //             load INSTANCE BREAKER inside RATE SHARE     calls a second, share of failures
 //             load INSTANCE BREAKER outside RATE          of the dependency
 //             trip|reset INSTANCE BREAKER
@@ -215,8 +216,11 @@ public:
 
 private:
     void tell(const event& e) const {
-        told_events.add(noted_event{now_us(), instance_, name_, e.reason, e.kind, e.from, e.to,
-                                    e.now.degraded});
+        const auto ago = std::chrono::steady_clock::now() - e.at;
+        const auto at =
+            now_us() - std::chrono::duration_cast<std::chrono::microseconds>(ago).count();
+        told_events.add(
+            noted_event{at, instance_, name_, e.reason, e.kind, e.from, e.to, e.now.degraded});
     }
 
     const std::string instance_;

@@ -35,8 +35,8 @@ public:
     void mistrust(std::string_view key, redis_refusal why) override {
         impl_->mistrust(key, std::move(why));
     }
-    void listen(std::string channel, on_message heard) override {
-        impl_->listen(std::move(channel), std::move(heard));
+    void listen(std::string channel, on_message heard, may_wait wait) override {
+        impl_->listen(std::move(channel), std::move(heard), std::move(wait));
     }
     bool up(std::string_view key) const noexcept override { return impl_->up(key); }
     route_traffic traffic() const noexcept override { return impl_->traffic(); }

@@ -104,7 +104,7 @@ struct cluster_route_impl : std::enable_shared_from_this<cluster_route_impl> {
     void judge(const redis_refusal& why);
     void tell(route_event e);
 
-    void listen(std::string name, redis_route::on_message h);
+    void listen(std::string name, redis_route::on_message h, redis_route::may_wait wait);
     void begin_hearing();
     void move_hearing();
     [[nodiscard]] stream_address next_to_hear();
@@ -118,6 +118,7 @@ struct cluster_route_impl : std::enable_shared_from_this<cluster_route_impl> {
     const redis_target target;
     redis_route::on_event changed;
     redis_route::on_message heard;
+    redis_route::may_wait heard_may_wait;
     bool gone = false;
 
     std::uint64_t requests = 0;

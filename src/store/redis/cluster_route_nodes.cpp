@@ -134,15 +134,18 @@ void cluster_route_impl::tell(route_event e) {
 
 // ---- the channel --------------------------------------------------------------------------------
 
-void cluster_route_impl::listen(std::string name, redis_route::on_message h) {
+void cluster_route_impl::listen(std::string name, redis_route::on_message h,
+                                redis_route::may_wait wait) {
     channel = std::move(name);
     heard = std::move(h);
+    heard_may_wait = std::move(wait);
     if (map) begin_hearing();
 }
 
 void cluster_route_impl::begin_hearing() {
     auto options = greeting();
     options.steps.push_back({{"SUBSCRIBE", channel}});
+    options.may_wait = heard_may_wait;
     options.find = [this](deadline, unique_function<void(redis_found)> done) {
         return on.at(on.now(), [d = std::move(done), where = next_to_hear()]() mutable {
             d(std::move(where));

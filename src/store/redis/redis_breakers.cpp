@@ -197,14 +197,25 @@ op redis_breakers::inspect(std::string_view prefix, std::string_view from, std::
 op redis_breakers::subscribe(unique_function<void(const notice&)> on_notice) {
     auto interest = notices_.subscribe(std::move(on_notice));
     if (!std::exchange(listening_, true)) {
-        route_->listen(breaker_channel(name_space_),
-                       [this](std::string_view message) { notices_.came(message); });
+        route_->listen(
+            breaker_channel(name_space_),
+            [this](std::string_view message) { notices_.came(message); },
+            [this](std::string_view message) {
+                if (!on_opening_) return false;
+                const auto o = opening_from(message);
+                return o && on_opening_(*o);
+            });
     }
     return interest;
 }
 
+void redis_breakers::foretell(unique_function<bool(const opening&)> on_opening) {
+    on_opening_ = std::move(on_opening);
+}
+
 op redis_breakers::stop(deadline by, completion<int> done) {
     notices_.end();
+    on_opening_ = nullptr;
     auto shared = std::make_shared<completion<int>>(std::move(done));
     stopping_ = shared;
     stop_by_ = by;

@@ -49,6 +49,7 @@ public:
     [[nodiscard]] op inspect(std::string_view prefix, std::string_view from, std::size_t rows,
                              deadline by, completion<page> done) override;
     [[nodiscard]] op subscribe(unique_function<void(const notice&)> on_notice) override;
+    void foretell(unique_function<bool(const opening&)> on_opening) override;
     [[nodiscard]] op stop(deadline by, completion<int> done) override;
     [[nodiscard]] store_traffic traffic() const override;
     [[nodiscard]] std::string trouble() const override;
@@ -90,6 +91,7 @@ private:
     script_runner scripts_;
     std::unordered_map<std::string, listing> listed_;
     bool listening_ = false;
+    unique_function<bool(const opening&)> on_opening_;
     std::string down_;  // why there is no way to a server; empty when there is
     std::shared_ptr<completion<int>> stopping_;
     deadline stop_by_{};

@@ -6,6 +6,7 @@
 #include "core/mutant.hpp"
 #include "store/redis/redis_link_impl.hpp"
 #include "trinco/error.hpp"
+#include "wire/resp/resp_alone.hpp"
 #include "wire/resp/resp_writer.hpp"
 
 namespace trinco::detail {
@@ -14,7 +15,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t write_most = 256 * 1024;  // what waits behind it counts as not sent
-constexpr auto settled_after = 1s;              // up for that long: waits begin small again
+constexpr std::size_t held_most = 64 * 1024;
+constexpr auto settled_after = 1s;  // up for that long: waits begin small again
 
 using entry = link_entry;
 using entry_ptr = std::shared_ptr<entry>;
@@ -231,6 +233,8 @@ void redis_link::impl::hang_up() {
     write_op.cancel();
     stuck_timer.cancel();
     ping_timer.cancel();
+    held_timer.cancel();
+    held.clear();
     stream.reset();
     writing = suspected = false;
 }
@@ -286,15 +290,20 @@ void redis_link::impl::read() {
                                     std::error_code error, std::string_view bytes) {
         const auto self = weak.lock();
         if (!self || self->gone || mine != self->connection) return;
-        const auto at = text_of(self->to);
-        if (error) return self->broken({error, "the connection to " + at + " broke"});
-        if (bytes.empty()) {
-            return self->broken({std::make_error_code(std::errc::connection_aborted),
-                                 "the server at " + at + " ended the connection"});
-        }
+        if (error || bytes.empty()) return self->ended(error);
         self->came(bytes);
         if (!self->gone && mine == self->connection) self->read();
     });
+}
+
+void redis_link::impl::ended(std::error_code error) {
+    const auto mine = connection;
+    digest_held();
+    if (gone || mine != connection) return;
+    const auto at = text_of(to);
+    if (error) return broken({error, "the connection to " + at + " broke"});
+    broken({std::make_error_code(std::errc::connection_aborted),
+            "the server at " + at + " ended the connection"});
 }
 
 void redis_link::impl::came(std::string_view bytes) {
@@ -302,6 +311,37 @@ void redis_link::impl::came(std::string_view bytes) {
     last_heard = on.now();
     traffic.bytes_in += bytes.size();
     suspected = false;
+    if (hold(bytes)) return;
+    digest_held();
+    if (!gone && mine == connection) digest(bytes);
+}
+
+// The first thing that every process of a machine does when all of them are told the same: as
+// little as can be done, so that the last of them is not kept waiting by what the others do next.
+bool redis_link::impl::hold(std::string_view bytes) {
+    if (!options.may_wait || now_in != state::up || !awaited.empty() || !reader.idle()) {
+        return false;
+    }
+    if (held.size() + bytes.size() > held_most) return false;
+    const auto message = resp_message_alone(bytes);
+    if (!message || !options.may_wait(*message)) return false;
+    if (held.empty()) {
+        held_timer = on.at(last_heard + options.held_for, [weak = weak_from_this()] {
+            if (const auto self = weak.lock()) self->digest_held();
+        });
+    }
+    held += bytes;
+    return true;
+}
+
+void redis_link::impl::digest_held() {
+    if (held.empty()) return;
+    held_timer.cancel();
+    digest(std::exchange(held, {}));
+}
+
+void redis_link::impl::digest(std::string_view bytes) {
+    const auto mine = connection;
     reader.feed(bytes);
     while (auto reply = reader.next()) {
         answered(std::move(*reply));

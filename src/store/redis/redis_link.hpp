@@ -22,6 +22,10 @@
 //              After an interruption there may be another server, or one that lost its data.
 // Subscribing  With `heard`, messages (message, pmessage, smessage) go there, and so does what
 //              nobody asked for. Without, the latter ends the connection.
+// Waiting      A message that `may_wait` says may wait is given to `heard` `held_for` later, and so
+//              is what comes meanwhile, unless something comes that may not: then all of it is, in
+//              its order, at once, and so it is before the end that shows in reading. A connection
+//              that is given up loses what waits.
 // Destruction  closes the connection; nothing runs any more. It may happen in any of our callbacks,
 //              and must come before the end of the loop and of the factory.
 #pragma once
@@ -33,6 +37,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <variant>
 #include <vector>
@@ -69,6 +74,9 @@ struct redis_link_options {
     // false: what was not sent when an attempt or the connection ends is answered `unavailable`
     // then, for who knows another server to ask.
     bool keep_unsent = true;
+    // Of a message's payload, before anything else is done with it. Must not touch the link.
+    std::function<bool(std::string_view)> may_wait = {};
+    std::chrono::milliseconds held_for{3};
     std::size_t requests_most = 10'000;         // without an answer
     std::size_t bytes_most = 32 * 1024 * 1024;  // not yet sent
     resp_limits limits = {};

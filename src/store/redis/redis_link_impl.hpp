@@ -61,6 +61,7 @@ struct redis_link::impl : std::enable_shared_from_this<redis_link::impl> {
     bool suspected = false;  // of being stuck, for the first time
     boot_clock::time_point last_heard{};
     boot_clock::time_point pinged{};
+    std::string held;  // messages that may wait
 
     std::unique_ptr<byte_stream> stream;
     resp_reader reader;
@@ -73,6 +74,7 @@ struct redis_link::impl : std::enable_shared_from_this<redis_link::impl> {
     op write_op;
     op stuck_timer;
     op ping_timer;
+    op held_timer;
 
     // Runs later, unless the link is gone by then.
     template <class F>
@@ -103,7 +105,11 @@ struct redis_link::impl : std::enable_shared_from_this<redis_link::impl> {
     void flush();
     void write(std::string bytes);
     void read();
+    void ended(std::error_code error);
     void came(std::string_view bytes);
+    [[nodiscard]] bool hold(std::string_view bytes);
+    void digest_held();
+    void digest(std::string_view bytes);
     void answered(resp_reply reply);
     void watch();
     void look();

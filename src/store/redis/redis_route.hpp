@@ -21,6 +21,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -53,6 +54,7 @@ class redis_route {
 public:
     using on_event = unique_function<void(const route_event&)>;
     using on_message = unique_function<void(std::string_view payload)>;
+    using may_wait = std::function<bool(std::string_view payload)>;  // of redis_link_options
 
     virtual ~redis_route() = default;
 
@@ -62,7 +64,7 @@ public:
     // The server of this key answered that it is of no use now.
     virtual void mistrust(std::string_view key, redis_refusal why) = 0;
     // Once at most.
-    virtual void listen(std::string channel, on_message heard) = 0;
+    virtual void listen(std::string channel, on_message heard, may_wait wait = {}) = 0;
     [[nodiscard]] virtual bool up(std::string_view key) const noexcept = 0;
     [[nodiscard]] virtual route_traffic traffic() const noexcept = 0;
 };

@@ -43,6 +43,14 @@ void put(arguments& to, const view& v) {
 
 // ---- what the record would refuse ---------------------------------------------------------------
 
+[[nodiscard]] std::string record_key(std::string_view name_space, std::string_view breaker) {
+    constexpr std::string_view begin = "trinco:1:";
+    std::string key;
+    key.reserve(begin.size() + name_space.size() + breaker.size() + 3);
+    key.append(begin).append(name_space).append(":{").append(breaker).append("}");
+    return key;
+}
+
 // An empty record refuses exactly what every record does.
 [[nodiscard]] bool is_refused(const breaker_identity& who, const news& n) {
     fleet_record nothing;
@@ -133,8 +141,7 @@ void put(arguments& to, const view& v) {
 // ---- requests -----------------------------------------------------------------------------------
 
 std::vector<std::string> breaker_keys(std::string_view name_space, std::string_view breaker) {
-    std::string key("trinco:1:");
-    key.append(name_space).append(":{").append(breaker).append("}");
+    const std::string key = record_key(name_space, breaker);
     return {key, key + ":voters", key + ":instances"};
 }
 
@@ -169,10 +176,17 @@ std::optional<script_call> call_of(std::string_view name_space, const breaker_id
 }
 
 script_call call_of(std::string_view name_space, const look_request& q) {
-    const view mine = is_acceptable(q.mine) ? q.mine : view{};
-    return {redis_script::look,
-            {breaker_keys(name_space, q.breaker).front()},
-            {text_of(mine.era), text_of(mine.rev), text_of(mine.options_stamp)}};
+    // A strict call waits for this: no braces, which would copy each text.
+    static const view nothing;
+    const view& mine = is_acceptable(q.mine) ? q.mine : nothing;
+    script_call c;
+    c.script = redis_script::look;
+    c.keys.push_back(record_key(name_space, q.breaker));
+    c.arguments.reserve(3);
+    for (const auto n : {mine.era, mine.rev, mine.options_stamp}) {
+        c.arguments.push_back(text_of(n));
+    }
+    return c;
 }
 
 std::optional<script_call> call_of(std::string_view name_space, const breaker_identity& who,

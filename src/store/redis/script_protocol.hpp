@@ -74,5 +74,7 @@ struct script_answer {
                                                                std::string_view breaker);
 // A message of the channel: `changed` or `flush`. Nothing when it is no such message.
 [[nodiscard]] std::optional<notice> notice_from(std::string_view message);
+// Of such a message that says no more than that a breaker is open. It lies in the message.
+[[nodiscard]] std::optional<opening> opening_from(std::string_view message) noexcept;
 
 }  // namespace trinco::detail

@@ -246,6 +246,25 @@ private:
 
 }  // namespace
 
+std::optional<opening> opening_from(std::string_view message) noexcept {
+    constexpr std::uint64_t most = std::numeric_limits<std::int64_t>::max();
+    words in(message);
+    if (in.next() != "changed") return {};
+    opening o;
+    o.breaker = in.next();
+    o.era = in.number(most);
+    (void)in.next();  // rev
+    if (in.choice(breaker_state::half_open) != breaker_state::open) return {};
+    o.remaining = in.duration();
+    (void)in.next();  // backoff level
+    if (in.choice(override_kind::observing) != override_kind::none) return {};
+    (void)in.next();  // its time
+    (void)in.next();  // options
+    o.reason = in.rest();
+    if (!in.is_good() || o.remaining <= milliseconds(0)) return {};
+    return o;
+}
+
 std::optional<notice> notice_from(std::string_view message) {
     constexpr std::uint64_t most = std::numeric_limits<std::int64_t>::max();
     std::optional<notice> read(std::in_place);

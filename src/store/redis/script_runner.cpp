@@ -34,7 +34,7 @@ std::string command_of(const script_call& call, bool whole) {
 
 struct script_runner::one {
     script_call call;  // of a script; else `command` is all
-    std::string key;
+    std::string other_key;
     std::string command;
     deadline by;
     completion<resp_reply> done;
@@ -46,6 +46,10 @@ struct script_runner::one {
     std::uint32_t tries = 0;
     op request;
     op timer;
+
+    [[nodiscard]] const std::string& key() const {
+        return is_script ? call.keys.front() : other_key;
+    }
 };
 
 script_runner::script_runner(loop& on, redis_route& by) : on_(on), route_(by) {}
@@ -57,7 +61,6 @@ script_runner::~script_runner() {
 std::unique_ptr<script_runner::one> script_runner::make(script_call call, deadline by,
                                                         completion<resp_reply> done) {
     auto r = std::make_unique<one>();
-    r->key = call.keys.front();
     r->call = std::move(call);
     r->is_script = true;
     r->whole = r->call.script == redis_script::index;  // as short as its name and a round trip
@@ -70,7 +73,7 @@ std::unique_ptr<script_runner::one> script_runner::make(std::string key,
                                                         const std::vector<std::string>& words,
                                                         deadline by, completion<resp_reply> done) {
     auto r = std::make_unique<one>();
-    r->key = std::move(key);
+    r->other_key = std::move(key);
     r->command = resp_command(words);
     r->by = by;
     r->done = std::move(done);
@@ -115,7 +118,7 @@ op script_runner::interest_in(id_t id) {
 
 void script_runner::send(id_t id) {
     one& r = *runs_.at(id);
-    r.request = route_.request(r.key, r.is_script ? command_of(r.call, r.whole) : r.command, r.by,
+    r.request = route_.request(r.key(), r.is_script ? command_of(r.call, r.whole) : r.command, r.by,
                                [this, id](std::error_code error, resp_reply reply) {
                                    answered(id, error, std::move(reply));
                                });
@@ -141,7 +144,7 @@ void script_runner::refused(id_t id, const reply_fault& fault) {
     switch (fault.kind) {
         case fault_kind::no_script: return learn(id);
         case fault_kind::elsewhere:
-        case fault_kind::later: mistrust_later(r.key, fault); return again(id);
+        case fault_kind::later: mistrust_later(r.key(), fault); return again(id);
         case fault_kind::final: return finish(id, fault.error, {});
     }
 }

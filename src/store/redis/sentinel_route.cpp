@@ -64,8 +64,9 @@ public:
         if (commands_->up()) commands_->reconnect(std::move(why));
     }
 
-    void listen(std::string channel, on_message heard) override {
+    void listen(std::string channel, on_message heard, may_wait wait) override {
         auto options = greeting();
+        options.may_wait = std::move(wait);
         options.steps.push_back({{"SUBSCRIBE", std::move(channel)}});
         options.find = [this](deadline by, sentinel_seeker::on_found done) {
             if (commands_->up()) return tell_later(commands_->where(), std::move(done));

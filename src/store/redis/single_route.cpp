@@ -54,8 +54,9 @@ public:
         commands_->reconnect(std::move(why));
     }
 
-    void listen(std::string channel, on_message heard) override {
+    void listen(std::string channel, on_message heard, may_wait wait) override {
         auto options = greeting();
+        options.may_wait = std::move(wait);
         options.steps.push_back({{"SUBSCRIBE", std::move(channel)}});
         heard_ = std::move(heard);
         hearing_.emplace(

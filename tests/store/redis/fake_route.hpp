@@ -45,8 +45,9 @@ public:
         only_time_helps = why.only_time_helps;
         mistrusted.push_back(std::move(why.why));
     }
-    void listen(std::string to, on_message message) override {
+    void listen(std::string to, on_message message, may_wait wait) override {
         ++listens;
+        waits = std::move(wait);
         channel = std::move(to);
         heard_ = std::move(message);
     }
@@ -68,6 +69,7 @@ public:
     bool only_time_helps = false;  // said with the last of them
     int listens = 0;
     std::string channel;
+    may_wait waits;
 
 private:
     void end(std::error_code error, resp_reply reply) {

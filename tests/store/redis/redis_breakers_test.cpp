@@ -321,6 +321,20 @@ TEST_F(RedisBreakers, a_foreign_key_is_a_row_with_an_error_a_lost_server_is_the_
 
 // ---- notices ------------------------------------------------------------------------------------
 
+TEST_F(RedisBreakers, an_opening_is_foretold_to_whoever_asked) {
+    const auto heard = store_->subscribe([](const notice&) {});
+    const std::string message = "changed a 5 0 1 250 0 0 0 8 drill";
+    EXPECT_FALSE(route_->waits(message));
+    std::vector<std::string> foretold;
+    store_->foretell([&](const opening& o) {
+        foretold.emplace_back(o.breaker);
+        return o.era == 5;
+    });
+    EXPECT_TRUE(route_->waits(message));
+    EXPECT_FALSE(route_->waits("changed a 6 0 1 250 0 0 0 8 drill"));
+    EXPECT_EQ(foretold, (std::vector<std::string>{"a", "a"}));
+}
+
 TEST_F(RedisBreakers, changes_are_told_in_their_order_and_once) {
     subscribe();
     connect();

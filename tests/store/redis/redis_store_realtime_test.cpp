@@ -232,6 +232,18 @@ TEST_P(RedisStore, it_goes_on_by_itself_when_the_server_can_again) {
     }
 }
 
+TEST_P(RedisStore, a_full_server_takes_no_new_breaker) {
+    START_OR_SKIP();
+    redis_client a(socket_url());
+    EXPECT_EQ(call({"CONFIG", "SET", "maxmemory", "1"}).text, "OK");
+    EXPECT_EQ(a.exchange("payments"), errc::busy);
+    EXPECT_NE(a.trouble().find("OOM"), std::string::npos) << a.trouble();
+    EXPECT_EQ(call({"DBSIZE"}).integer, 0);
+    EXPECT_EQ(call({"CONFIG", "SET", "maxmemory", "0"}).text, "OK");
+    EXPECT_TRUE(comes_true([&] { return !a.exchange("payments", 500ms); }));
+    EXPECT_EQ(call({"EXISTS", breaker_keys("default", "payments").front()}).integer, 1);
+}
+
 TEST_P(RedisStore, a_script_of_somebody_else_that_runs_too_long_is_busy) {
     START_OR_SKIP({"--busy-reply-threshold", "50"});
     redis_client a(socket_url());

@@ -348,6 +348,21 @@ TEST(ScriptProtocol, NoPartOfABadReplyIsUsed) {
     EXPECT_TRUE(verdict_from(resp_reply::error_of("OOM")).error);
 }
 
+TEST(ScriptProtocol, an_opening_is_seen_in_its_message_when_nothing_else_is_said) {
+    const auto o = opening_from("changed payments 9007199254740991 3 1 250 2 0 0 8 drill (by i 0)");
+    ASSERT_TRUE(o);
+    EXPECT_EQ(o->breaker, "payments");
+    EXPECT_EQ(o->era, 9007199254740991U);
+    EXPECT_EQ(o->remaining, std::chrono::milliseconds(250));
+    EXPECT_EQ(o->reason, "drill (by i 0)");
+    for (const char* other :
+         {"changed p 5 3 0 250 2 0 0 8 closed", "changed p 5 3 2 0 2 0 0 8 half open",
+          "changed p 5 3 1 0 2 0 0 8 over", "changed p 5 3 1 250 2 3 100 8 observed",
+          "changed p 5 3 1 250 2 x 0 8 broken", "flush p 5 3 1 250 2 0 0 8 ", "changed", ""}) {
+        EXPECT_FALSE(opening_from(other)) << other;
+    }
+}
+
 TEST(ScriptProtocol, ReadsAMessage) {
     const auto n = notice_from("changed payments 9007199254740991 3 1 250 2 0 0 8 failure_rate");
     ASSERT_TRUE(n);

@@ -259,12 +259,15 @@ end
 -- The one burst of writes. A record is kept for its time to live from now when `refresh` is true;
 -- else what is there keeps the time it has. Answers the time to live given, 0 when it was not.
 -- A right that the user lacks cuts the burst off where it is missed, and what was written stays: a
--- new record asks for DEL and PEXPIRE before it is there, and each key gets its end at once.
+-- new record asks for DEL and PEXPIRE before it is there, and each key gets its end at once. A full
+-- server takes every write behind one that it has taken, also behind DEL: hence the first, which it
+-- refuses, and which changes nothing.
 local function save_record(t, refresh)
   if r.is_new and not refresh then return 0 end
   local ttl = refresh and time_to_live(t) or redis.call('PTTL', KEYS[1])
   local lives = decimal(ttl)
   if r.is_new then
+    redis.call('ZADD', KEYS[3], 'XX', 0, '')
     redis.call('DEL', KEYS[2], KEYS[3])
     redis.call('PEXPIRE', KEYS[1], lives)
   end
