@@ -109,7 +109,7 @@ clocks session_shell::read_clocks() {
     return {boot_clock::now(), std::chrono::system_clock::now()};
 }
 
-std::error_code session_shell::open(std::optional<first_claim> first) {
+std::shared_ptr<awaited> session_shell::begin_to_open(std::optional<first_claim> first) {
     const auto answer = std::make_shared<awaited>();
     where_.on->post([self = shared_from_this(), answer, first = std::move(first)]() mutable {
         auto& core = *self->core_;
@@ -124,11 +124,15 @@ std::error_code session_shell::open(std::optional<first_claim> first) {
         }
         core.open(self->on().now() + self->options_.open_timeout,
                   [self, answer, then = std::move(then)](std::error_code error) mutable {
-                      self->opened(error);
+                      self->has_opened(error);
                       if (!error && then) then();
                       answer->set(error);
                   });
     });
+    return answer;
+}
+
+std::error_code session_shell::opened(const std::shared_ptr<awaited>& answer) {
     const auto bound = options_.open_timeout + options_.request_timeout + slack;
     if (!answer->wait_until(std::chrono::steady_clock::now() + bound)) {
         answer->set(errc::unavailable);
@@ -137,7 +141,7 @@ std::error_code session_shell::open(std::optional<first_claim> first) {
     return answer->error();
 }
 
-void session_shell::opened(std::error_code error) {
+void session_shell::has_opened(std::error_code error) {
     const std::lock_guard hold(mutex_);
     if (error) {
         why_ = error;

@@ -71,7 +71,12 @@ public:
         bool bare = false;
         unique_function<void()> enter;
     };
-    std::error_code open(std::optional<first_claim> first = std::nullopt);
+    std::error_code open(std::optional<first_claim> first = std::nullopt) {
+        return opened(begin_to_open(std::move(first)));
+    }
+    // The same in two steps, for one who does something else meanwhile: run the loop, say.
+    [[nodiscard]] std::shared_ptr<awaited> begin_to_open(std::optional<first_claim> first);
+    std::error_code opened(const std::shared_ptr<awaited>& answer);
     std::error_code close();
     // Waits for callbacks that run or are due, in bounded time; for the destructor of the session.
     void drain_callbacks();
@@ -109,7 +114,7 @@ public:
 private:
     [[nodiscard]] static clocks read_clocks();
     void ended(std::error_code why);
-    void opened(std::error_code error);
+    void has_opened(std::error_code error);
 
     const lock_backend where_;
     session_options options_;  // on_lost is the loop's, the rest constant

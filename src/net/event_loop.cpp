@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "net/event_loop_impl.hpp"
+#include "net/loop_owner.hpp"
 
 namespace trinco::detail {
 namespace {
@@ -40,6 +41,8 @@ int open_bell() {
 
 // A timer is set anew when that saves more than so much sleep.
 constexpr auto worth_setting = std::chrono::milliseconds(100);
+// Who runs the loop himself waits for an answer that comes sooner than a thread is woken.
+constexpr auto stay_awake = std::chrono::microseconds(200);
 
 }  // namespace
 
@@ -200,19 +203,20 @@ void event_loop::impl::go_on() {
     drain();  // and sets the timer
 }
 
+void event_loop::impl::turn(const std::function<void()>& some) noexcept {
+    try {
+        if (std::exchange(failed, false)) go_on();
+        some();
+    } catch (const std::exception& e) {  // of Asio itself: no memory for a handler
+        failed = true;
+        std::fprintf(stderr, "trinco: the event loop failed and goes on: %s\n", e.what());
+    }
+}
+
 void event_loop::impl::run() noexcept {
-    bool failed = false;
     runner.store(std::this_thread::get_id(), std::memory_order_relaxed);
     ::pthread_setname_np(::pthread_self(), "trinco");
-    while (open.load(std::memory_order_acquire)) {
-        try {
-            if (std::exchange(failed, false)) go_on();
-            context.run();
-        } catch (const std::exception& e) {  // of Asio itself: no memory for a handler
-            failed = true;
-            std::fprintf(stderr, "trinco: the event loop failed and goes on: %s\n", e.what());
-        }
-    }
+    while (open.load(std::memory_order_acquire)) turn([this] { context.run(); });
     drop_everything();
     const std::lock_guard hold(m);
     now_in.store(phase::ended, std::memory_order_release);
@@ -256,6 +260,37 @@ void event_loop::start() {
         throw;
     }
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+bool event_loop::run_here(const std::function<bool()>& done, deadline by) {
+    auto& s = *impl_;
+    const auto is_ours = [&s] { return s.runs() && s.now_in == impl::phase::idle; };
+    if (is_ours()) s.runner.store(std::this_thread::get_id(), std::memory_order_relaxed);
+    auto sleep_from = now() + stay_awake;
+    for (bool comes = true; comes && is_ours() && !done();) {
+        s.turn([&] {
+            if (s.context.poll_one() > 0) {
+                sleep_from = now() + stay_awake;
+            } else if (const auto at = now(); at >= by) {
+                comes = false;
+            } else if (at < sleep_from) {
+                std::this_thread::yield();
+            } else {
+                s.context.run_one_for(by - at);
+            }
+        });
+    }
+    if (is_ours()) s.runner.store({}, std::memory_order_relaxed);
+    return done();
+}
+
+bool is_run_here(event_loop& on) noexcept {
+    const auto& s = *asio_access::inside(on);
+    return s.now_in == event_loop::impl::phase::idle && s.own_thread();
+}
+
+bool has_thread(event_loop& on) noexcept {
+    return asio_access::inside(on)->now_in != event_loop::impl::phase::idle;
 }
 
 bool event_loop::stop(std::chrono::milliseconds bound) {

@@ -28,6 +28,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -51,8 +52,14 @@ public:
     event_loop(const event_loop&) = delete;
     event_loop& operator=(const event_loop&) = delete;
 
-    // Starts the thread. Once; throws std::system_error when the system refuses one.
+    // Starts the thread. Once, afterwards it does nothing; throws std::system_error when the system
+    // refuses one.
     void start();
+    // For whoever owns a loop that has no thread yet: runs here what comes, until `done` says that
+    // it is enough or nothing comes by then; a time that has passed: only what is ready. Answers
+    // what `done` says at the end. Looks for a moment before it sleeps. Where a thread runs it runs
+    // nothing.
+    bool run_here(const std::function<bool()>& done, deadline by);
     // Asks the thread to end after the function it is in, and waits that long for it. True when it
     // has ended (or never ran), false when it still runs something, or when the caller is the
     // loop's own thread, which ends on return. Functions and timers not yet run are destroyed on

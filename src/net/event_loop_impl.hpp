@@ -12,6 +12,7 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -105,6 +106,9 @@ struct event_loop::impl {
     void drop_everything();
     void go_on();
     void run() noexcept;
+    // Functions that Asio runs. What it throws itself is told, and mended at the next turn.
+    void turn(const std::function<void()>& some) noexcept;
+    bool failed = false;
 };
 
 // The way in.

@@ -237,7 +237,7 @@ breaker_identity identify(const store_settings& settings) {
 }
 
 store_state::parts make(std::string_view text, std::span<const driver> drivers,
-                        const store_settings& settings) {
+                        const store_settings& settings, bool has_thread) {
     for (const auto& d : drivers) {
         if (store_access::driver_of(d) != nullptr) continue;
         refuse(errc::invalid,
@@ -257,7 +257,7 @@ store_state::parts make(std::string_view text, std::span<const driver> drivers,
     parts.url = url.shown;
     parts.close_timeout = settings.close_timeout;
     parts.on = std::make_shared<event_loop>();
-    parts.on->start();
+    if (has_thread) parts.on->start();
     // What the turn below writes lives as long as it may run.
     struct result {
         opened_stores stores;
@@ -313,6 +313,11 @@ store_state::~store_state() {
 
 }  // namespace detail
 
+store detail::open_without_thread(std::string_view url, std::span<const driver> drivers,
+                                  const store_settings& settings) {
+    return store_access::wrap(std::make_shared<store_state>(make(url, drivers, settings, false)));
+}
+
 driver::driver(std::shared_ptr<detail::store_driver> what) noexcept : what_(std::move(what)) {}
 
 open_error::open_error(std::error_code code, std::string sentence)
@@ -350,7 +355,7 @@ void store::close() noexcept {
 
 store open(std::string_view url, std::span<const driver> drivers, const store_settings& settings) {
     return detail::store_access::wrap(
-        std::make_shared<detail::store_state>(detail::make(url, drivers, settings)));
+        std::make_shared<detail::store_state>(detail::make(url, drivers, settings, true)));
 }
 
 store open(std::string_view url, std::span<const driver> drivers, const store_settings& settings,

@@ -3,7 +3,9 @@
 
 #include <chrono>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 #include "core/breaker/messages.hpp"
@@ -44,6 +46,11 @@ public:
 private:
     parts parts_;
 };
+
+// As trinco::open, but the loop of the store has no thread yet: the caller's is it (run_here),
+// until on().start(). For a program that needs the store for a moment.
+[[nodiscard]] store open_without_thread(std::string_view url, std::span<const driver> drivers,
+                                        const store_settings& settings);
 
 struct store_access {
     // Null when the handle is empty. Keep it as long as anything uses what is in it.

@@ -61,6 +61,27 @@ class Executables(ProgramTest):
             'call', 'b', '--config', f'/dev/fd/{reading}', '--on-no-store', 'run', '--',
             pass_fds=[reading]))
 
+    @unittest.skipUnless(os.geteuid() == 0, 'only root can be somebody else')
+    def test_who_is_in_no_file_is_looked_up_by_the_whole_one(self):
+        """It asks the machine's shared objects; a small one without any has the files alone."""
+        with open(Executables.program, 'rb') as program:
+            has_shared_objects = b'ld-linux' in program.read(4096)
+        self.folder.chmod(0o777)
+        self.without('TRINCO_CONFIG')
+        lock = ['lock', 'x', '--locks', f'local:{self.folder}/own.db', '--']
+        self.assertEqual('trinco' if has_shared_objects else 'trinco-fleet',
+                         self.executable_of_guardian(*lock, user=54321, group=54321))
+        self.assertEqual('trinco', self.executable_of_guardian(*lock, user=0, group=0))
+        for file in self.folder.glob('own.db*'):
+            file.unlink()
+        self.install('bin/trinco')
+        done = self.run_program(*lock, 'echo', 'ran', user=54321, group=54321)
+        self.assertEqual(('ran\n', '', 0), (done.stdout, done.stderr, done.returncode))
+        done = self.run_program('lock', 'x', '--locks', 'local:', '--', 'true', user=54321,
+                                group=54321)
+        self.assertEqual(69, done.returncode)
+        self.assertIn('the user 54321 has no home in the password database', done.stderr)
+
     def command_sees(self, *options, **how):
         """Words, environment, signals and descriptors of a command, and how it is called."""
         script = ('import os,sys;print(sys.argv[1:],sorted(os.environb.items()),'

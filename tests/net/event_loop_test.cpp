@@ -74,6 +74,61 @@ TEST(event_loop, posts_run_in_order_on_one_thread) {
     EXPECT_FALSE(threads.contains(std::this_thread::get_id()));
 }
 
+TEST(event_loop, runs_on_the_thread_of_its_owner_until_that_has_enough) {
+    event_loop on;
+    std::vector<int> seen;
+    std::set<std::thread::id> threads;
+    const auto note = [&](int n) {
+        seen.push_back(n);
+        threads.insert(std::this_thread::get_id());
+    };
+    on.post([&] { note(1); });
+    const op timer = on.after(1ms, [&] {
+        note(2);
+        on.post([&] { note(3); });
+        on.post([&] { note(4); });
+    });
+    std::thread other;
+    on.post([&] { other = std::thread([&] { on.post([&] { note(5); }); }); });
+    EXPECT_TRUE(on.run_here([&] { return seen.size() == 5; }, on.now() + patience));
+    other.join();
+    EXPECT_EQ(std::set<int>(seen.begin(), seen.end()), (std::set<int>{1, 2, 3, 4, 5}));
+    EXPECT_EQ(threads, std::set<std::thread::id>{std::this_thread::get_id()});
+}
+
+TEST(event_loop, runs_here_what_is_ready_and_waits_no_longer_than_told) {
+    event_loop on;
+    int ran = 0;
+    on.post([&] { on.post([&] { ++ran; }); });
+    const op later = on.after(1h, [&] { ran += 100; });
+    EXPECT_FALSE(on.run_here([] { return false; }, on.now()));
+    EXPECT_EQ(ran, 1);
+    const auto began = on.now();
+    EXPECT_FALSE(on.run_here([] { return false; }, began + 20ms));
+    EXPECT_GE(on.now(), began + 20ms);
+    EXPECT_TRUE(on.run_here([] { return true; }, on.now() + patience));
+    EXPECT_EQ(ran, 1);
+}
+
+TEST(event_loop, a_thread_goes_on_where_its_owner_stopped) {
+    event_loop on;
+    on.post([] {});
+    EXPECT_FALSE(on.run_here([] { return false; }, on.now()));
+    signal_flag fired;
+    std::thread::id by;
+    op timer = on.after(1ms, [&] {
+        by = std::this_thread::get_id();
+        fired.set();
+    });
+    on.start();
+    EXPECT_FALSE(on.run_here([] { return false; }, on.now() + 10ms));  // not here any more
+    EXPECT_TRUE(fired.wait());
+    EXPECT_NE(by, std::this_thread::get_id());
+    on_loop(on, [&] { timer.cancel(); });
+    EXPECT_TRUE(on.stop(patience));
+    EXPECT_FALSE(on.run_here([] { return false; }, on.now() + patience));
+}
+
 TEST(event_loop, a_post_within_a_post_runs_later_and_after_what_waits) {
     event_loop on;
     std::vector<std::string> seen;

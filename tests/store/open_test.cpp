@@ -130,6 +130,19 @@ protected:
         std::make_shared<fake_driver>(std::vector<std::string_view>{"fake", "fakes"}, log_)};
 };
 
+TEST_F(opening, has_no_thread_where_the_caller_wants_to_be_it) {
+    const auto s = detail::open_without_thread("fake:x", std::array{fake_}, {});
+    auto& on = detail::store_access::state(s)->on();
+    EXPECT_TRUE(on.on_thread());
+    std::thread::id ran;
+    on.post([&] { ran = std::this_thread::get_id(); });
+    EXPECT_TRUE(on.run_here([&] { return ran != std::thread::id(); }, on.now() + 10s));
+    EXPECT_EQ(ran, std::this_thread::get_id());
+    on.start();
+    EXPECT_FALSE(on.on_thread());
+    EXPECT_EQ(log_->off_thread, 0);
+}
+
 TEST_F(opening, gives_the_driver_the_url_and_the_names) {
     const auto s = open("FAKES://me:secret@host:1/x", {fake_},
                         {.name_space = "prod", .instance = "i-1", .voter = "rack-7"});

@@ -21,6 +21,7 @@ using detail::lock_access;
 
 constexpr std::size_t rows_shown = 200;
 constexpr auto listing_limit = 300ms;
+constexpr auto news_take = 100ms;  // at most, on a busy machine
 
 }  // namespace
 
@@ -48,12 +49,20 @@ struct contender::bell {
         ring();
     }
 
+    [[nodiscard]] bool has_answer() {
+        const std::lock_guard hold(m);
+        return said.answer.has_value();
+    }
+
     const int event;
     std::mutex m;
     contender_news said;
 };
 
-contender::contender(const store& at, const lock_plan& plan) : at_(at), plan_(plan) {}
+contender::contender(const store& at, const lock_plan& plan)
+    : at_(at), on_(detail::store_access::state(at)->on()), plan_(plan) {
+    if (!on_.on_thread()) serves_since_.emplace();  // all the time
+}
 
 contender::~contender() {
     if (lock_) lock_->retire();
@@ -94,15 +103,40 @@ std::optional<problem> contender::enter(std::optional<detail::deadline> by) {
             lock->async_lock_quick([bell](std::error_code e) { bell->answered(e); },
                                    std::move(how));
         };
-        const auto error = shell->open(std::move(first));
-        if (error) throw lock_access::no_session(at_, *shell, error);
+        const auto opening = shell->begin_to_open(std::move(first));
+        const bool is_open = here_until([&] { return opening->is_set(); },
+                                        options.open_timeout + options.request_timeout);
+        if (!is_open) start_serving();
+        if (const auto error = shell->opened(opening))
+            throw lock_access::no_session(at_, *shell, error);
         session_ = lock_access::wrap(shell);
         lock_ = std::move(lock);
+        // What is granted at once is known by now, and mostly that is so.
+        if (!here_until([this] { return bell_->has_answer(); }, 0ms)) start_serving();
         if (!std::exchange(has_entered_, true)) say_longer_ttl(at_, *session_, plan_.ttl);
     } catch (const std::system_error& e) {
         return problem{exit_code_of(e.code()), without_name(e.what())};
     }
     return std::nullopt;
+}
+
+void contender::start_serving() {
+    on_.start();
+    if (!serves_since_) serves_since_ = detail::boot_clock::now();
+}
+
+bool contender::serve() {
+    try {
+        start_serving();
+    } catch (const std::system_error&) {
+        return false;
+    }
+    return true;
+}
+
+bool contender::here_until(const std::function<bool()>& done,
+                           std::chrono::milliseconds within) const {
+    return on_.run_here(done, on_.now() + within);
 }
 
 int contender::descriptor() const noexcept {
@@ -127,6 +161,33 @@ lock_look contender::look() const {
 
 int contender::live_descriptor() const {
     return lock_access::shell(*session_)->live_descriptor();
+}
+
+bool contender::is_still_there(std::chrono::milliseconds within) const {
+    const bool has_news = serves_since_ && detail::boot_clock::now() > *serves_since_ + news_take;
+    return has_news || ask_whether_there(within).value_or(true);
+}
+
+std::optional<bool> contender::ask_whether_there(std::chrono::milliseconds within) const {
+    const auto judge = [](const std::error_code& error, const std::vector<detail::claim_id>& own) {
+        return error ? error != errc::lost : !own.empty();
+    };
+    if (serves_since_) {
+        const auto a = ask_locks<std::vector<detail::claim_id>>(
+            at_, within, [this](detail::lock_store& locks, detail::deadline by, auto done) {
+                return locks.owned(lease(), by, std::move(done));
+            });
+        return judge(a.error, a.value);
+    }
+    // Shared, because the answer may come when nobody waits any more.
+    const auto found = std::make_shared<std::optional<bool>>();
+    const detail::op interest = detail::store_access::state(at_)->locks()->owned(
+        lease(), on_.now() + within,
+        [found, judge](std::error_code error, const std::vector<detail::claim_id>& own) {
+            *found = judge(error, own);
+        });
+    static_cast<void>(here_until([&] { return found->has_value(); }, within));
+    return *found;
 }
 
 std::vector<detail::entry> contender::queue() const {
@@ -154,7 +215,9 @@ bool contender::leave(std::chrono::milliseconds within) {
         shell->core()->close(shell->on().now() + within,
                              [answer](std::error_code error) { answer->set(error); });
     });
-    if (!answer->wait_until(std::chrono::steady_clock::now() + within)) return false;
+    if (!here_until([&] { return answer->is_set(); }, within)) {
+        if (!answer->wait_until(std::chrono::steady_clock::now() + within)) return false;
+    }
     return !answer->error();
 }
 

@@ -2,10 +2,15 @@
 // several things at a time. What happens shows at a descriptor.
 //
 // Its functions are called by one thread. Everything that waits is bounded.
+//
+// A store that was opened without a thread gets one when the lock is waited for, or by serve().
+// Until then that one thread does it all: a lock that is free and held for a moment is taken and
+// given back before another thread would have begun.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +20,7 @@
 #include "apps/trinco/lock/tenure.hpp"
 #include "apps/trinco/problem.hpp"
 #include "lock/lock_shell.hpp"
+#include "net/event_loop.hpp"
 #include "store/lock_store.hpp"
 #include "trinco/session.hpp"
 #include "trinco/store.hpp"
@@ -37,6 +43,10 @@ public:
     // store, and enters the queue, until then at most.
     [[nodiscard]] std::optional<problem> enter(std::optional<detail::deadline> by);
 
+    // Has the store served by a thread of its own from now on: renewals, and news. False: the
+    // system has none at the moment.
+    [[nodiscard]] bool serve();
+
     // Readable when there are news.
     [[nodiscard]] int descriptor() const noexcept;
     [[nodiscard]] contender_news news();
@@ -46,6 +56,9 @@ public:
     [[nodiscard]] std::uint64_t token() const { return lock_->token(); }
     [[nodiscard]] std::string lease() const { return session_->id(); }
     [[nodiscard]] int live_descriptor() const;
+    // Whether the store still knows of it; one that does not answer in that time may. Asks only
+    // when it was not served until a moment ago: later the news would be here.
+    [[nodiscard]] bool is_still_there(std::chrono::milliseconds within) const;
 
     // The entries of the lock's queue, in their order; none when the store does not answer.
     [[nodiscard]] std::vector<detail::entry> queue() const;
@@ -59,8 +72,15 @@ public:
 private:
     struct bell;
 
+    void start_serving();
+    [[nodiscard]] std::optional<bool> ask_whether_there(std::chrono::milliseconds within) const;
+    [[nodiscard]] bool here_until(const std::function<bool()>& done,
+                                  std::chrono::milliseconds within) const;
+
     const store& at_;
+    detail::event_loop& on_;
     const lock_plan& plan_;
+    std::optional<detail::boot_clock::time_point> serves_since_;  // at the latest
     std::optional<session> session_;
     bool has_entered_ = false;
     std::shared_ptr<bell> bell_;  // of this session

@@ -32,10 +32,10 @@ int lock_command::run(std::span<const std::string> words) {
     if (const auto* bad = std::get_if<problem>(&planned)) return complain(*bad);
     const auto& plan = std::get<lock_plan>(planned);
     signal_desk desk;
-    // One heap for each of the threads that work at the same time (this one, the loop's and the
-    // store's, which prepares statements meanwhile): in a common one they wait for each other, and
-    // more would cost more to make than they are worth.
-    ::mallopt(M_ARENA_MAX, 3);
+    // One heap for each of the threads that work at the same time (this one and the store's, which
+    // prepares statements meanwhile): in a common one they wait for each other, and more would cost
+    // more to make than they are worth.
+    ::mallopt(M_ARENA_MAX, 2);
     // Not in steps: each takes the other threads' time, too.
     ::mallopt(M_TOP_PAD, 1 << 20);
     ::mallopt(M_TRIM_THRESHOLD, 1 << 22);
@@ -48,7 +48,7 @@ int lock_command::run(std::span<const std::string> words) {
     std::variant<store, problem> opened;
     {
         const ending_signals_allowed meanwhile;
-        opened = open_store(with, needs::locks);
+        opened = open_store_for_a_moment(with);
     }
     if (const auto* bad = std::get_if<problem>(&opened)) return complain(*bad);
     run_under_lock(options_, plan, std::get<store>(opened), std::get<guardian>(std::move(started)),

@@ -18,6 +18,8 @@ using namespace std::chrono_literals;
 using detail::boot_clock;
 using std::chrono::milliseconds;
 
+// A command that has ended by then needs nobody who renews its lock.
+constexpr milliseconds brief = 20ms;
 constexpr milliseconds lost_patience = 300ms;  // for giving back when nothing is left to give
 
 // ETIME: there was no time left for it, whatever the lock says now.
@@ -53,6 +55,9 @@ void lock_hold::complete(command_spec& what) {
 }
 
 deadlines lock_hold::until() {
+    // Without a thread it is not renewed, and the command ends when it must; until then it is tried
+    // again.
+    if (boot_clock::now() >= serve_at_ && own_.serve()) serve_at_ = boot_clock::time_point::max();
     const auto why = own_.news().loss;
     if (why && why != loss_ && plan_.at_act == on_deadline::ignore) {
         say(voice_.name() + (why == errc::evicted ? " is asked back by an operator" : " was lost") +
@@ -65,6 +70,7 @@ deadlines lock_hold::until() {
 supervision lock_hold::manners() {
     supervision how;
     how.until = [this] { return until(); };
+    how.soon = brief;
     how.every = std::chrono::duration_cast<milliseconds>(plan_.ttl) / 15;
     how.wake = own_.descriptor();
     how.before_stop = [this] {
@@ -136,12 +142,13 @@ bool lock_hold::give_back(bool held) {
 }
 
 hold_end lock_hold::run(command_spec what, boot_clock::time_point granted) {
+    serve_at_ = boot_clock::now() + brief;
     complete(what);
     hold_end all;
     all.command = supervise(over_, what, desk_, manners());
     const auto done = boot_clock::now();
     static_cast<void>(until());
-    const bool held = own_.look().held;
+    const bool held = own_.look().held && own_.is_still_there(lost_patience);
     if (!held && (!loss_ || loss_ == errc::evicted)) loss_ = errc::lost;
     const auto evicted =
         loss_ == errc::evicted ? eviction_words(own_.queue(), own_) : std::string();

@@ -53,6 +53,7 @@ private:
     tenure keeps_;
     std::error_code loss_;
     bool is_guardian_gone_ = false;
+    detail::boot_clock::time_point serve_at_{};
 };
 
 }  // namespace trinco::program

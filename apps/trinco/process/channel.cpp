@@ -55,6 +55,32 @@ void append(std::string& text, std::string_view string) {
     text.push_back('\0');
 }
 
+received_request next_request(int channel, int flags) {
+    received_request result;
+    std::array<char, text_limit> text;  // not cleared, as most requests have none
+    std::array<::iovec, 2> parts{};
+    parts[0] = {&result.what, sizeof result.what};
+    parts[1] = {text.data(), text.size()};
+    alignas(::cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+    ::msghdr message{};
+    message.msg_iov = parts.data();
+    message.msg_iovlen = parts.size();
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    const ::ssize_t size = ::recvmsg(channel, &message, flags | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (size < static_cast<::ssize_t>(sizeof(request))) {
+        result.what = {};
+        result.closed = size >= 0 || (errno != EAGAIN && errno != EINTR);
+        return result;
+    }
+    result.text.assign(text.data(), static_cast<std::size_t>(size) - sizeof(request));
+    const ::cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    if (header != nullptr && header->cmsg_type == SCM_RIGHTS) {
+        std::memcpy(&result.descriptor, CMSG_DATA(header), sizeof result.descriptor);
+    }
+    return result;
+}
+
 }  // namespace
 
 channel_ends make_channel() {
@@ -91,29 +117,11 @@ sent send_event(int channel, const guardian_event& what) {
 }
 
 received_request receive_request(int channel) {
-    received_request result;
-    std::array<char, text_limit> text;  // not cleared, as most requests have none
-    std::array<::iovec, 2> parts{};
-    parts[0] = {&result.what, sizeof result.what};
-    parts[1] = {text.data(), text.size()};
-    alignas(::cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
-    ::msghdr message{};
-    message.msg_iov = parts.data();
-    message.msg_iovlen = parts.size();
-    message.msg_control = control.data();
-    message.msg_controllen = control.size();
-    const ::ssize_t size = ::recvmsg(channel, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    if (size < static_cast<::ssize_t>(sizeof(request))) {
-        result.what = {};
-        result.closed = size >= 0 || (errno != EAGAIN && errno != EINTR);
-        return result;
-    }
-    result.text.assign(text.data(), static_cast<std::size_t>(size) - sizeof(request));
-    const ::cmsghdr* const header = CMSG_FIRSTHDR(&message);
-    if (header != nullptr && header->cmsg_type == SCM_RIGHTS) {
-        std::memcpy(&result.descriptor, CMSG_DATA(header), sizeof result.descriptor);
-    }
-    return result;
+    return next_request(channel, 0);
+}
+
+received_request look_at_request(int channel) {
+    return next_request(channel, MSG_PEEK);
 }
 
 received_event receive_event(int channel) {

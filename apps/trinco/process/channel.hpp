@@ -53,6 +53,8 @@ enum class sent : std::uint8_t { yes, full, closed };
 
 // Never wait.
 [[nodiscard]] received_request receive_request(int channel);
+// Leaves it there for the next who asks, who then gets a descriptor of its own with it.
+[[nodiscard]] received_request look_at_request(int channel);
 struct received_event {
     std::optional<guardian_event> event;
     bool closed = false;

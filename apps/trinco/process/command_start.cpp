@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -60,21 +61,36 @@ void keep(int descriptor) {
     ::fcntl(descriptor, F_DUPFD, 3);  // a limit of open files below 200
 }
 
+// A command with everything that its exec needs.
 struct new_program {
-    const char* file;  // empty: looked for by the first of the words
-    char* const* words;
-    char* const* environment;
+    std::string file;  // empty: looked for by the first of the words
+    std::vector<char*> words;
+    std::vector<char*> environment;
 };
 
-[[noreturn]] void become(const new_program& what, int keep_open, ::pid_t guardian, int answer) {
+new_program program_of(const new_command& what) {
+    new_program all;
+    for (const char* word : what.words) all.words.push_back(const_cast<char*>(word));
+    all.words.push_back(nullptr);
+    all.environment = merged(what.environment);
+    all.file = found_in_path(what.words.front());
+    return all;
+}
+
+void be_a_command(::pid_t guardian) {
     ::setpgid(0, 0);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != guardian) ::_exit(SIGKILL + 128);  // it died before the line above
-    if (keep_open >= 0) keep(keep_open);
     restore_signals_at_start();
-    if (*what.file != '\0') ::execve(what.file, what.words, what.environment);
+}
+
+[[noreturn]] void become(const new_program& what, int keep_open, int answer) {
+    if (keep_open >= 0) keep(keep_open);
+    if (!what.file.empty()) {
+        ::execve(what.file.c_str(), what.words.data(), what.environment.data());
+    }
     // What could not be run, or has no first line that says by what, is for this one.
-    ::execvpe(what.words[0], what.words, what.environment);
+    ::execvpe(what.words[0], what.words.data(), what.environment.data());
     const int error = errno;
     [[maybe_unused]] const auto written = ::write(answer, &error, sizeof error);
     ::_exit(127);
@@ -82,23 +98,19 @@ struct new_program {
 
 }  // namespace
 
-starting start_command(const std::vector<const char*>& words,
-                       const std::vector<const char*>& environment, int keep_open) {
-    if (words.empty()) return {.error = EINVAL};
-    std::vector<char*> arguments;
-    for (const char* word : words) arguments.push_back(const_cast<char*>(word));
-    arguments.push_back(nullptr);
-    const std::vector<char*> variables = merged(environment);
-    const std::string file = found_in_path(words.front());
+// Not copying our memory for a process that gives it up at once makes starting a third faster. We
+// are held until its exec; nothing of the user runs in that time.
+starting start_command(const new_command& what) {
+    if (what.words.empty()) return {.error = EINVAL};
+    const new_program all = program_of(what);
     std::array<int, 2> answer{};
     if (::pipe2(answer.data(), O_CLOEXEC | O_NONBLOCK) != 0) return {.error = errno};
 
     const ::pid_t guardian = ::getpid();
-    // Not copying our memory for a process that gives it up at once makes starting a third faster.
-    // We are held until its exec; nothing of the user runs in that time.
     const ::pid_t process = ::vfork();
     if (process == 0) {
-        become({file.c_str(), arguments.data(), variables.data()}, keep_open, guardian, answer[1]);
+        be_a_command(guardian);
+        become(all, what.keep_open, answer[1]);
     }
     const int error = errno;
     ::close(answer[1]);
@@ -106,8 +118,32 @@ starting start_command(const std::vector<const char*>& words,
         ::close(answer[0]);
         return {.error = error};
     }
-    ::setpgid(process, process);  // whoever comes first: the child, or a signal to its group
     return {.process = process, .answer = answer[0]};
+}
+
+starting start_when_told(const std::function<const new_command*()>& told) {
+    std::array<int, 2> answer{};
+    if (::pipe2(answer.data(), O_CLOEXEC | O_NONBLOCK) != 0) return {.error = errno};
+
+    new_program all;                    // made by that process, in our memory
+    volatile bool is_becoming = false;  // as is this said
+    const ::pid_t guardian = ::getpid();
+    const ::pid_t process = ::vfork();
+    if (process == 0) {
+        be_a_command(guardian);
+        const new_command* const what = told();
+        if (what == nullptr) ::_exit(0);
+        all = program_of(*what);
+        is_becoming = true;
+        become(all, what->keep_open, answer[1]);
+    }
+    ::close(answer[1]);
+    if (is_becoming) return {.process = process, .answer = answer[0]};
+    ::close(answer[0]);
+    if (process > 0) ::kill(process, SIGKILL);  // should it live, in a memory of its own: see vfork
+    while (process > 0 && ::waitpid(process, nullptr, 0) < 0 && errno == EINTR) {
+    }
+    return {};
 }
 
 }  // namespace trinco::program

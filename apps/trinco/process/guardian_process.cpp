@@ -14,7 +14,6 @@
 #include <csignal>
 #include <utility>
 
-#include "apps/trinco/process/command_start.hpp"
 #include "apps/trinco/process/descendants.hpp"
 #include "apps/trinco/process/signals_at_start.hpp"
 #include "apps/trinco/process/terminal.hpp"
@@ -28,6 +27,10 @@ using kind = guardian_event::kind_t;
 
 // Sent by the kernel when the wrapper dies; comes on top of the end of the channel.
 constexpr int parent_died = SIGTERM;
+
+// Longer than most take that need not wait, too short for anybody to notice that the guardian is
+// held meanwhile.
+constexpr auto stand_by_for = std::chrono::milliseconds(20);
 
 // What the wrapper opened for itself is close-on-exec, which only exec would close. The system
 // gives out the lowest number that is free, and the wrapper has opened a few files before this:
@@ -70,6 +73,15 @@ std::uint32_t settle_leftovers() {
     return living;
 }
 
+// Refers to the text.
+new_command command_of(const request& what, std::string_view text) {
+    new_command command;
+    command.words = strings_of(text);
+    command.environment.assign(command.words.begin() + what.words, command.words.end());
+    command.words.resize(what.words);
+    return command;
+}
+
 itimerspec at(boot_clock::time_point when) {
     // Zero would switch the timer off.
     const auto since_boot = std::max<std::int64_t>(when.time_since_epoch().count(), 1);
@@ -98,6 +110,7 @@ guardian_process::guardian_process(int channel, ::pid_t wrapper, guardian::comma
 }
 
 void guardian_process::run() {
+    stand_by();
     while (!is_done_ || !unsent_.empty()) {
         if (is_wrapper_gone()) leave();
         wait();
@@ -162,16 +175,58 @@ void guardian_process::move(const deadlines& to) {
     set_timer();
 }
 
-void guardian_process::start(const request& what, int keep_open) {
+// Who takes a lock that nobody has takes it within this time.
+void guardian_process::stand_by() {
+    if (signals_ < 0 || timer_ < 0) return;
+    const auto by = boot_clock::now() + stand_by_for;
+    std::string text;
+    new_command what;
+    const starting begun =
+        start_when_told([&] { return is_told(what, text, by) ? &what : nullptr; });
+    if (begun.process == 0) return;
+    // It has left us the request, with a descriptor that is ours.
+    const received_request run = receive_request(channel_);
+    take(run.what, run.descriptor);
+    supervise(begun);
+}
+
+// In the process that is to become the command. Everything but a command is left to the guardian.
+bool guardian_process::is_told(new_command& what, std::string& text, boot_clock::time_point by) {
+    for (;;) {
+        ::pollfd watched{.fd = channel_, .events = POLLIN, .revents = 0};
+        const auto left = std::max(by - boot_clock::now(), boot_clock::duration(0));
+        const ::timespec patience{.tv_sec = 0, .tv_nsec = left.count()};
+        if (::ppoll(&watched, 1, &patience, nullptr) <= 0) return false;
+        const received_request next = look_at_request(channel_);
+        if (next.what.kind == request::kind_t::text) {
+            text_ += receive_request(channel_).text;
+            continue;
+        }
+        if (next.what.kind != request::kind_t::run) return false;
+        if (next.what.until.end <= boot_clock::now()) return false;
+        text = text_ + next.text;
+        what = command_of(next.what, text);
+        what.keep_open = next.descriptor;
+        return !what.words.empty();
+    }
+}
+
+void guardian_process::take(const request& what, int keep_open) {
     keep_open_ = keep_open;
     at_act_ = what.at_act;
     until_ = what.until;
+}
+
+void guardian_process::start(const request& what, int keep_open) {
+    take(what, keep_open);
     if (until_.end <= boot_clock::now()) return refuse(ETIME);
     if (signals_ < 0 || timer_ < 0) return refuse(EMFILE);
-    std::vector<const char*> words = strings_of(text_);
-    const std::vector<const char*> environment(words.begin() + what.words, words.end());
-    words.resize(what.words);
-    const starting begun = start_command(words, environment, keep_open);
+    new_command command = command_of(what, text_);
+    command.keep_open = keep_open;
+    supervise(start_command(command));
+}
+
+void guardian_process::supervise(const starting& begun) {
     text_.clear();
     if (begun.process == 0) return refuse(begun.error);
     command_ = begun.process;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "apps/trinco/process/channel.hpp"
+#include "apps/trinco/process/command_start.hpp"
 #include "apps/trinco/process/guardian.hpp"
 
 namespace trinco::program {
@@ -23,7 +24,12 @@ private:
     void wait();
     void read_requests();
     void move(const deadlines& to);
+    void stand_by();
+    [[nodiscard]] bool is_told(new_command& what, std::string& text,
+                               detail::boot_clock::time_point by);
+    void take(const request& what, int keep_open);
     void start(const request& what, int keep_open);
+    void supervise(const starting& begun);
     void read_answer();
     void refuse(int error);
     void finish(const guardian_event& last);

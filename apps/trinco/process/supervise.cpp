@@ -75,7 +75,9 @@ command_end supervisor::run() {
     command_spec first = what_;
     if (how_.until) first.until = how_.until();
     until_ = first.until;
-    if (how_.until && how_.every > 0ms) ask_at_ = boot_clock::now() + how_.every;
+    if (how_.until && how_.every > 0ms) {
+        ask_at_ = boot_clock::now() + (how_.soon > 0ms ? how_.soon : how_.every);
+    }
     if (const std::error_code error = over_.run(first)) {
         if (error.value() == EINVAL) {
             return {.how = command_end::how_t::not_started, .number = error.value()};

@@ -58,6 +58,7 @@ struct supervision {
     // Asked every `every`, and after each event; moved to the guardian when it has changed.
     std::function<deadlines()> until;
     std::chrono::milliseconds every{0};  // 0: `until` is asked once
+    std::chrono::milliseconds soon{0};   // other than 0: when it is asked for the second time
     // Rung (an eventfd or a pipe; it is read) when `until` should be asked at once, as after a
     // loss; -1: none.
     int wake = -1;

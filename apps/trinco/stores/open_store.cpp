@@ -8,6 +8,7 @@
 #include "apps/trinco/stores/sudo_warning.hpp"
 #include "core/quoted.hpp"
 #include "store/driver.hpp"
+#include "store/open.hpp"
 #include "store/shown_url.hpp"
 #include "trinco/memory.hpp"
 #if TRINCO_LOCAL
@@ -87,6 +88,40 @@ std::span<const driver> drivers_for(needs what) {
     return all_drivers();
 }
 
+using opener = store (*)(std::string_view, std::span<const driver>, const store_settings&);
+
+std::variant<store, problem> open_by(opener open, const settings& with, needs what,
+                                     std::string_view instance) {
+    for (const std::string& warning : with.warnings) say(warning);
+    store_settings how;
+    how.name_space = with.name_space;
+    how.instance = instance;
+    // The setting "instance" names the failure domain, as TRINCO_INSTANCE does for the library.
+    how.voter = with.instance;
+    // Breakers alone have voters, and finding out one's own takes reading four files.
+    if (what == needs::locks && how.voter.empty()) how.voter = "locks";
+    const std::string& url = what == needs::locks ? with.locks_url : with.breakers_url;
+    if (is_memory(url)) {
+        return problem{exit_usage,
+                       said_by(with, what) + "the store " + detail::quoted(url, 100) +
+                           " is gone with this process and shared with nobody; use local:, which "
+                           "all processes of this machine share"};
+    }
+    if (const auto warning = sudo_warning(url)) say(*warning);
+    const auto full =
+        what == needs::locks ? std::variant<std::string, problem>(url) : with_password(with);
+    if (const auto* const missing = std::get_if<problem>(&full)) return *missing;
+    store opened;
+    try {
+        opened = open(std::get<std::string>(full), drivers_for(what), how);
+    } catch (const std::system_error& e) {  // open_error, or what the system refused
+        return problem{opening_code(e.code(), url), said_by(with, what) + e.what()};
+    }
+    const bool keeps = what == needs::locks ? opened.has_locks() : opened.has_breakers();
+    if (!keeps) return keeps_none(opened, what);
+    return opened;
+}
+
 }  // namespace
 
 std::span<const driver> all_drivers() {
@@ -100,32 +135,13 @@ std::span<const driver> all_drivers() {
 
 std::variant<store, problem> open_store(const settings& with, needs what,
                                         std::string_view instance) {
-    for (const std::string& warning : with.warnings) say(warning);
-    store_settings how;
-    how.name_space = with.name_space;
-    how.instance = instance;
-    // The setting "instance" names the failure domain, as TRINCO_INSTANCE does for the library.
-    how.voter = with.instance;
-    // Breakers alone have voters, and finding out one's own takes reading four files.
-    if (what == needs::locks && how.voter.empty()) how.voter = "locks";
-    std::error_code error;
-    std::string why;
-    const std::string& url = what == needs::locks ? with.locks_url : with.breakers_url;
-    if (is_memory(url)) {
-        return problem{exit_usage,
-                       said_by(with, what) + "the store " + detail::quoted(url, 100) +
-                           " is gone with this process and shared with nobody; use local:, which "
-                           "all processes of this machine share"};
-    }
-    if (const auto warning = sudo_warning(url)) say(*warning);
-    const auto full =
-        what == needs::locks ? std::variant<std::string, problem>(url) : with_password(with);
-    if (const auto* const missing = std::get_if<problem>(&full)) return *missing;
-    store opened = trinco::open(std::get<std::string>(full), drivers_for(what), how, error, &why);
-    if (error) return problem{opening_code(error, url), said_by(with, what) + why};
-    const bool keeps = what == needs::locks ? opened.has_locks() : opened.has_breakers();
-    if (!keeps) return keeps_none(opened, what);
-    return opened;
+    return open_by(&trinco::open, with, what, instance);
+}
+
+std::variant<store, problem> open_store_for_a_moment(const settings& with) {
+    const bool is_here = detail::scheme_of(with.locks_url) == "local";
+    const opener open = is_here ? &detail::open_without_thread : static_cast<opener>(&trinco::open);
+    return open_by(open, with, needs::locks, {});
 }
 
 std::error_code after_attempts(bool in_doubt, const std::error_code& last) {

@@ -35,6 +35,8 @@ namespace trinco::program {
 // `instance`: this process, as far as the store is concerned; empty: a name of its own.
 [[nodiscard]] std::variant<store, problem> open_store(const settings& with, needs what,
                                                       std::string_view instance = {});
+// One of locks; if it is of this machine, without a thread as yet (detail::open_without_thread).
+[[nodiscard]] std::variant<store, problem> open_store_for_a_moment(const settings& with);
 
 template <class T>
 struct answer {
@@ -118,6 +120,7 @@ answer<T> ask(detail::store_state& state, Store* at, std::chrono::milliseconds l
     if (const auto error = state.check()) return {error, {}};
     const auto q = std::make_shared<question<T>>();
     const auto by = state.on().now() + limit;
+    state.on().start();  // if it has no thread yet
     state.on().post([notice = drop_notice<T>(q), at, by, &request]() mutable {
         const auto mine = notice.take();
         const std::lock_guard hold(mine->starting);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/quoted.hpp"
+#include "net/loop_owner.hpp"
 #include "store/driver.hpp"
 #include "store/local/local_breakers.hpp"
 #include "store/local/local_driver.hpp"
@@ -42,11 +43,14 @@ public:
     [[nodiscard]] opened_stores open(const store_url& url, event_loop& on,
                                      std::string_view name_space,
                                      const breaker_identity& who) override {
-        auto worker =
-            std::make_shared<local_worker>(local_settings_for(file_of(url)), url.shown, ahead_);
+        const auto how =
+            has_thread(on) ? local_worker::stay::long_time : local_worker::stay::moment;
+        auto worker = std::make_shared<local_worker>(local_settings_for(file_of(url)), url.shown,
+                                                     ahead_, how);
         opened_stores all;
         all.breakers = std::make_unique<local_breakers>(on, worker, std::string(name_space), who);
-        all.locks = std::make_unique<local_locks>(on, std::move(worker));
+        all.locks =
+            std::make_unique<local_locks>(on, std::move(worker), [&on] { return is_run_here(on); });
         return all;
     }
 

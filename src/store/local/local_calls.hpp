@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <system_error>
@@ -46,10 +47,14 @@ class local_calls : public std::enable_shared_from_this<local_calls> {
 public:
     static constexpr std::size_t max_under_way = 1'024;
 
-    // The loop must outlive the store object, which closes the outlet.
+    // The loop must outlive the store object, which closes the outlet. `is_run_here`: whether the
+    // caller of the loop's thread waits for the answer alone, and may work for it.
     local_calls(loop& on, std::shared_ptr<local_worker> worker,
-                std::shared_ptr<local_outlet> outlet)
-        : on_(on), worker_(std::move(worker)), outlet_(std::move(outlet)) {}
+                std::shared_ptr<local_outlet> outlet, std::function<bool()> is_run_here = nullptr)
+        : on_(on),
+          worker_(std::move(worker)),
+          outlet_(std::move(outlet)),
+          is_run_here_(std::move(is_run_here)) {}
     // Nobody waits any more: what has not begun is not carried out.
     ~local_calls() {
         for (const auto& one : waiting_) {
@@ -73,7 +78,7 @@ public:
             auto& entry = *waiting_.at(id);
             entry.job = job;
             entry.limit = on_.at(by, [this, id] { expire<T>(id); });
-            worker_->submit(job);
+            worker_->submit(job, is_run_here_ && is_run_here_());
             wait_briefly(*job);
         }
         return interest(id);
@@ -196,6 +201,7 @@ private:
     loop& on_;
     std::shared_ptr<local_worker> worker_;
     std::shared_ptr<local_outlet> outlet_;
+    const std::function<bool()> is_run_here_;
     static constexpr std::chrono::microseconds at_once{100};
     std::uint64_t next_ = 1;
     boot_clock::time_point answered_ = boot_clock::time_point::min();  // the last call

@@ -395,6 +395,10 @@ void local_file::enter() {
     if (!lock_now(gate_.get())) lock_in_turn(gate_.get());
 }
 
+bool local_file::enter_if_free() {
+    return lock_now(gate_.get());
+}
+
 void local_file::leave() noexcept {
     unlock(gate_.get());
 }

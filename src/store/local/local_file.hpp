@@ -80,6 +80,7 @@ public:
     // The gate, around every transaction that writes. enter() waits for whoever is within. Throws
     // std::system_error.
     void enter();
+    [[nodiscard]] bool enter_if_free();
     void leave() noexcept;
     // commit or roll_back ends it. `durable`: with FULL. Throws sqlite_error, and std::system_error
     // when the file is not in its place.

@@ -199,6 +199,7 @@ void local_queues::add_observer(std::string_view name) {
     query(in_.db().prepared("INSERT OR IGNORE INTO observers(name, socket) VALUES(?, ?)"), name,
           self_.socket)
         .run();
+    after_.needs_mail = true;
     after_.look = true;
 }
 

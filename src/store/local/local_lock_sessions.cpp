@@ -58,9 +58,8 @@ local_answer<lease> local_queues::open(std::chrono::seconds ttl, std::string_vie
         session = in_.db().last_row();
         held = lives_->hold(session);
     }
-    query(in_.db().prepared("UPDATE machine SET sweep_at = ?1 WHERE sweep_at > ?1"),
-          now_ + microseconds_of(ttl))
-        .run();
+    if (sweep_at_ > now_ + microseconds_of(ttl)) sweep_not_before(now_ + microseconds_of(ttl));
+    fresh_ = session;
     // Held from before anybody can see the row; given up again if the commit fails.
     after_.committed.emplace_back([lives = lives_, session, held = std::move(held)]() mutable {
         lives->keep(session, std::move(held));
@@ -74,7 +73,9 @@ bool local_queues::has_room_for_sessions() {
         query q(in_.db().prepared("SELECT count(*) FROM sessions"));
         return q.next() ? q.number(0) : 0;
     };
-    if (count() < max_sessions) return true;
+    const auto there = count();
+    is_alone_ = there == 0;
+    if (there < max_sessions) return true;
     std::set<std::int64_t> all;
     {
         query q(in_.db().prepared("SELECT id FROM sessions"));
@@ -131,12 +132,21 @@ local_answer<std::vector<claim_id>> local_queues::owned(std::string_view lease) 
     return out;
 }
 
+void local_queues::read_machine() {
+    query q(in_.db().prepared("SELECT sweep_at, granted FROM machine"));
+    const bool is_there = q.next();
+    sweep_at_ = is_there ? q.number(0) : std::numeric_limits<std::int64_t>::max();
+    granted_ = is_there ? static_cast<std::uint64_t>(q.number(1)) : 0;
+}
+
 void local_queues::sweep() {
-    {
-        query q(in_.db().prepared("SELECT sweep_at FROM machine"));
-        if (!q.next() || q.number(0) > now_) return;
-    }
-    sweep_all();
+    read_machine();
+    if (sweep_at_ <= now_) sweep_all();
+}
+
+void local_queues::sweep_not_before(std::int64_t at) {
+    query(in_.db().prepared("UPDATE machine SET sweep_at = ?"), at).run();
+    sweep_at_ = at;
 }
 
 void local_queues::sweep_all() {
@@ -152,7 +162,7 @@ void local_queues::sweep_all() {
             }
         }
     }
-    query(in_.db().prepared("UPDATE machine SET sweep_at = ?"), next).run();
+    sweep_not_before(next);
     if (over.empty()) return;
     names queues;
     for (const auto session : over) remove_session(session, queues);

@@ -43,16 +43,26 @@ private:
 
 }  // namespace
 
-local_locks::local_locks(loop& on, std::shared_ptr<local_worker> worker)
+local_locks::local_locks(loop& on, std::shared_ptr<local_worker> worker,
+                         std::function<bool()> is_run_here)
     : worker_(std::move(worker)),
       outlet_(std::make_shared<local_outlet>(on)),
-      calls_(std::make_shared<local_calls>(on, worker_, outlet_)),
+      calls_(std::make_shared<local_calls>(on, worker_, outlet_, std::move(is_run_here))),
       lives_(lives_beside(*worker_)),
       epoch_(worker_->epoch()),
       self_{worker_->socket(), ::getpid(), own_pid_space()},
       listeners_(std::make_shared<lock_listeners>()),
       watch_(std::make_shared<local_lock_watch>(outlet_, listeners_, lives_, self_)) {
     worker_->attach(watch_);
+    let_it_serve(on);
+}
+
+// Who has the loop run for longer wants notices, too.
+void local_locks::let_it_serve(loop& on) {
+    if (worker_->serves()) return;
+    serve_ = on.after(local_worker::moment, [this, &on] {
+        if (!worker_->serve()) let_it_serve(on);
+    });
 }
 
 local_locks::~local_locks() {
@@ -180,9 +190,12 @@ std::error_code local_locks::enter(local_queues& q, const claim& what, entered& 
     auto r = q.enter(what);
     e.at = r.value;
     if (r.error) return r.error;
-    auto held = q.verify(what.lease, what.id);
-    if (held.error) return {};
-    e.given = std::move(held.value);
+    e.given = q.given();
+    if (!e.given) {
+        auto held = q.verify(what.lease, what.id);
+        if (held.error) return {};
+        e.given = std::move(held.value);
+    }
     q.expect_listener();
     return {};
 }

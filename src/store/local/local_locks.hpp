@@ -2,6 +2,7 @@
 // granted when, local_lives.hpp for who is alive, local_lock_watch.hpp for waiting.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,7 +16,9 @@ namespace trinco::detail {
 class local_locks final : public lock_store {
 public:
     // The loop must outlive the store. Throws open_error.
-    local_locks(loop& on, std::shared_ptr<local_worker> worker);
+    // `is_run_here`: see local_calls.
+    local_locks(loop& on, std::shared_ptr<local_worker> worker,
+                std::function<bool()> is_run_here = nullptr);
     // Its sessions die with it: their bytes are free at once.
     ~local_locks() override;
     local_locks(const local_locks&) = delete;
@@ -98,7 +101,10 @@ private:
     template <class F>
     void tell_worker(local_job::kind needs, F request);
 
+    void let_it_serve(loop& on);
+
     std::shared_ptr<local_worker> worker_;
+    op serve_;
     std::shared_ptr<local_outlet> outlet_;
     std::shared_ptr<local_calls> calls_;
     std::shared_ptr<local_lives> lives_;

@@ -56,6 +56,15 @@ local_mail::local_mail(const std::string& folder, std::string name, const local_
     rights.give_to(folder_, name_);
 }
 
+void local_mail::check(const std::string& folder, const std::string& name) {
+    constexpr int some_descriptor = 99;
+    ::sockaddr_un address{};
+    const bool fits = fill(address, some_descriptor, name);
+    if (fits && ::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) == 0) return;
+    throw std::system_error(fits ? errno : ENAMETOOLONG, std::generic_category(),
+                            "a socket cannot be made in the folder of the file");
+}
+
 void local_mail::remove() const noexcept {
     ::unlinkat(folder_, name_.c_str(), 0);
 }

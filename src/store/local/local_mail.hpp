@@ -16,6 +16,8 @@ namespace trinco::detail {
 
 class local_mail {
 public:
+    // Whether it will be possible to make one; throws as the constructor does.
+    static void check(const std::string& folder, const std::string& name);
     // Binds the socket of this name in the folder; whoever may write to the database may ring.
     // Throws std::system_error.
     local_mail(const std::string& folder, std::string name, const local_rights& rights);
@@ -23,7 +25,6 @@ public:
     local_mail(const local_mail&) = delete;
     local_mail& operator=(const local_mail&) = delete;
 
-    [[nodiscard]] const std::string& name() const noexcept { return name_; }
     // To poll for reading.
     [[nodiscard]] int descriptor() const noexcept { return socket_; }
     // Takes every ring; whether there was one.

@@ -33,15 +33,16 @@ void local_queues::delete_claim(std::int64_t claim, names& queues) {
         while (q.next()) left.insert(q.text(0));
     }
     after_.claims.insert(claim);
-    for (const auto& name : left) ring_who_waits_behind(name, claim);
-    queues.merge(left);
     query(in_.db().prepared("DELETE FROM entries WHERE claim = ?"), claim).run();
     query(in_.db().prepared("DELETE FROM claims WHERE id = ?"), claim).run();
+    for (const auto& name : left) ring_who_waits_behind(name, claim);
+    queues.merge(left);
 }
 
 void local_queues::ring_session(std::int64_t session) {
     after_.look = true;
-    if (lives_->descriptor_of(session) >= 0) return;  // of this process, which looks
+    // Of this process, which looks.
+    if (session == fresh_ || lives_->descriptor_of(session) >= 0) return;
     query q(in_.db().prepared("SELECT socket FROM sessions WHERE id = ?"), session);
     while (q.next()) after_.rings.insert(q.text(0));
 }
@@ -49,6 +50,7 @@ void local_queues::ring_session(std::int64_t session) {
 // He has somebody else in front of him now, after whom he has to look.
 void local_queues::ring_who_waits_behind(std::string_view name, std::int64_t claim) {
     after_.look = true;
+    if (is_empty(name)) return;
     std::int64_t next = 0;
     {
         query q(in_.db().prepared("SELECT claim FROM entries WHERE name = ? AND claim > ? "
@@ -97,6 +99,7 @@ void local_queues::settle(names queues) {
 // Gives the turn to those who have it now. True, and nothing is given, when one of those in front
 // is dead.
 bool local_queues::advance(const std::string& name, names& granted) {
+    if (is_empty(name)) return false;
     struct next {
         std::int64_t claim;
         std::int64_t session;
@@ -148,17 +151,16 @@ void local_queues::ring_next(std::string_view name, std::int64_t claim, std::int
 
 // A token of its own for each grant: a waiter that is granted by another's release must stand
 // above whatever was granted since it entered.
+std::uint64_t local_queues::next_token() {
+    if (!granted_) read_machine();
+    query(in_.db().prepared("UPDATE machine SET granted = ?"), ++*granted_).run();
+    return (in_.epoch() << 32U) + *granted_;
+}
+
 void local_queues::give(std::int64_t claim, std::int64_t session, names& granted) {
-    std::uint64_t number = 0;
-    query(in_.db().prepared("UPDATE machine SET granted = granted + 1")).run();
-    {
-        query q(in_.db().prepared("SELECT granted FROM machine"));
-        if (q.next()) number = static_cast<std::uint64_t>(q.number(0));
-    }
     after_.claims.insert(claim);
-    const std::uint64_t token = (in_.epoch() << 32U) + number;
-    query(in_.db().prepared("UPDATE entries SET token = ? WHERE claim = ? AND kind = 0"), token,
-          claim)
+    query(in_.db().prepared("UPDATE entries SET token = ? WHERE claim = ? AND kind = 0"),
+          next_token(), claim)
         .run();
     {
         query q(in_.db().prepared("SELECT name FROM entries WHERE claim = ?"), claim);
@@ -193,6 +195,7 @@ std::error_code local_queues::check(const claim& what) {
 }
 
 bool local_queues::has_room_for_claims() {
+    if (is_alone_) return true;  // a claim is of a session
     {
         // Never less than their number, and mostly enough to know.
         query q(
@@ -202,6 +205,11 @@ bool local_queues::has_room_for_claims() {
     }
     query q(in_.db().prepared("SELECT count(*) FROM claims"));
     return q.next() && q.number(0) < max_claims;
+}
+
+bool local_queues::is_empty(std::string_view name) {
+    query q(in_.db().prepared("SELECT 1 FROM entries WHERE name = ? LIMIT 1"), name);
+    return !q.next();
 }
 
 bool local_queues::fits_only_if_free(const claim& what) {
@@ -218,10 +226,20 @@ bool local_queues::fits_only_if_free(const claim& what) {
 }
 
 local_answer<place> local_queues::enter(const claim& what) {
-    sweep();
     const auto session = session_of(what.lease);
-    if (!is_current(session)) return {errc::lost, {}};
-    if (const auto known = find(what.lease, what.id)) return {{}, place_of(known->id)};
+    // Nothing hangs on a session that was opened a moment ago, and it was swept then.
+    if (session == 0 || session != fresh_) {
+        sweep();
+        if (!is_current(session)) return {errc::lost, {}};
+        if (const auto known = find(what.lease, what.id)) return {{}, place_of(known->id)};
+    }
+    const bool is_free = std::all_of(what.parts.begin(), what.parts.end(),
+                                     [this](const part& p) { return is_empty(p.name); });
+    if (is_free && lives_->is_alive(session)) {
+        const auto bad = check(what);
+        if (!bad) insert_granted(what, session);
+        return {bad, {}};
+    }
     // Holders that died without anybody waiting for them.
     std::set<std::int64_t> dead;
     for (const auto& p : what.parts) {
@@ -242,6 +260,7 @@ local_answer<place> local_queues::enter(const claim& what) {
 }
 
 void local_queues::insert(const claim& what, std::int64_t session) {
+    after_.needs_mail = true;
     query(in_.db().prepared("INSERT INTO claims(session, claim, info, since, missing) "
                             "VALUES(?, ?, ?, ?, ?)"),
           session, stored(what.id), what.info, now_, static_cast<std::int64_t>(what.parts.size()))
@@ -257,6 +276,29 @@ void local_queues::insert(const claim& what, std::int64_t session) {
         queues.insert(p.name);
     }
     settle(std::move(queues));
+}
+
+// As insert and all that follows from it where nobody else is there: most locks are free.
+void local_queues::insert_granted(const claim& what, std::int64_t session) {
+    const std::uint64_t token = next_token();
+    query(in_.db().prepared("INSERT INTO claims(session, claim, info, since, missing, granted) "
+                            "VALUES(?, ?, ?, ?, 0, ?)"),
+          session, stored(what.id), what.info, now_, now_)
+        .run();
+    const std::int64_t id = in_.db().last_row();
+    given_.emplace();
+    for (std::size_t i = 0; i < what.parts.size(); ++i) {
+        const part& p = what.parts[i];
+        given_->tokens.push_back(p.kind == claim_kind::exclusive ? token : 0);
+        query(in_.db().prepared("INSERT INTO entries(name, claim, part, kind, n, turn, token) "
+                                "VALUES(?, ?, ?, ?, ?, 1, ?)"),
+              p.name, id, static_cast<std::int64_t>(i), static_cast<int>(p.kind), p.n,
+              given_->tokens.back())
+            .run();
+        ring_observers(p.name);
+    }
+    after_.claims.insert(id);
+    ring_session(session);
 }
 
 std::optional<local_queues::claim_row> local_queues::find(std::string_view lease, claim_id id) {

@@ -60,6 +60,8 @@ public:
     void revoke(std::string_view lease);
     [[nodiscard]] local_answer<std::vector<claim_id>> owned(std::string_view lease);
     [[nodiscard]] local_answer<place> enter(const claim& what);
+    // What verify() would answer of the claim that enter() has just granted at once.
+    [[nodiscard]] const std::optional<grant>& given() const noexcept { return given_; }
     [[nodiscard]] local_answer<grant> verify(std::string_view lease, claim_id id);
     [[nodiscard]] local_answer<std::vector<bool>> turns(std::string_view lease, claim_id id);
     [[nodiscard]] std::error_code publish(std::string_view lease, claim_id id,
@@ -119,8 +121,10 @@ public:
 private:
     using names = std::set<std::string>;
 
+    void read_machine();
     void sweep();      // when it is time to
     void sweep_all();  // whoever has run out goes
+    void sweep_not_before(std::int64_t at);
     [[nodiscard]] bool read_renewal(std::int64_t session, renewal& to);
     void end_session(std::int64_t session);
     void delete_claim(std::int64_t claim, names& queues);
@@ -128,13 +132,16 @@ private:
     void settle(names queues);
     [[nodiscard]] bool advance(const std::string& name, names& granted);
     void give(std::int64_t claim, std::int64_t session, names& granted);
+    [[nodiscard]] std::uint64_t next_token();
     void ring_session(std::int64_t session);
     void ring_next(std::string_view name, std::int64_t claim, std::int64_t session);
     void ring_who_waits_behind(std::string_view name, std::int64_t claim);
     void ring_observers(std::string_view name);
     [[nodiscard]] std::error_code check(const claim& what);
+    [[nodiscard]] bool is_empty(std::string_view name);
     [[nodiscard]] bool fits_only_if_free(const claim& what);
     void insert(const claim& what, std::int64_t session);
+    void insert_granted(const claim& what, std::int64_t session);
     [[nodiscard]] std::string lease_of(std::int64_t session) const;
     [[nodiscard]] bool is_current(std::int64_t session);
     [[nodiscard]] bool has_room_for_claims();
@@ -147,6 +154,12 @@ private:
     const std::shared_ptr<local_lives>& lives_;
     const local_process& self_;
     std::int64_t now_;
+    // Of the row of the machine, as far as this transaction has read it.
+    std::int64_t sweep_at_ = 0;
+    std::optional<std::uint64_t> granted_;
+    std::int64_t fresh_ = 0;  // the session that this transaction has opened,
+    bool is_alone_ = false;   // and no other one is in the file
+    std::optional<grant> given_;
 };
 
 }  // namespace trinco::detail

@@ -55,8 +55,9 @@ int open_event() {
 
 class gate_hold {
 public:
-    gate_hold(local_file& file, bool needed) : file_(needed ? &file : nullptr) {
-        if (file_ != nullptr) file_->enter();
+    gate_hold(local_file& file, bool needed, bool is_within = false)
+        : file_(needed ? &file : nullptr) {
+        if (file_ != nullptr && !is_within) file_->enter();
     }
     ~gate_hold() {
         if (file_ != nullptr) file_->leave();
@@ -81,14 +82,17 @@ std::error_code reason_of(const std::exception& e, bool committing) {
 }  // namespace
 
 local_worker::core::core(local_settings settings, const std::string& shown,
-                         std::span<const std::string_view> statements)
+                         std::span<const std::string_view> statements, stay how)
     : file(std::in_place, std::move(settings), shown),
       event(open_event()),
       socket(socket_name(file->path())),
       path(file->path().string()),
       ahead(statements),
       epoch(file->epoch()),
-      changes_at_open(file->changes_at_open()) {}
+      changes_at_open(file->changes_at_open()),
+      brief(how == stay::moment) {
+    if (brief) local_mail::check(file->path().parent_path().string(), socket);
+}
 
 void local_worker::core::poke() const noexcept {
     const std::uint64_t one = 1;
@@ -150,11 +154,17 @@ bool local_worker::core::turn() {
     }
     came_soon = boot_clock::now() < idle_since + stay_awake;
     if (boot_clock::now() >= listened + listen_every) listen(false);
+    return work(writes, true);
+}
+
+// False: the gate is another's, and this one must not wait.
+bool local_worker::core::work(bool writes, bool may_wait) {
+    if (writes && !may_wait && !file->enter_if_free()) return false;
     local_round after;
     std::error_code error;
     jobs batch;
     {
-        const gate_hold gate(*file, writes);
+        const gate_hold gate(*file, writes, !may_wait);
         batch = take(writes);
         if (batch.empty()) return true;
         error = carry_out(batch, after);
@@ -168,9 +178,24 @@ bool local_worker::core::turn() {
     }
     if (after.look || after.ring_peers) look(&after);
     if (after.look_early && must_look(boot_clock::now() + looked_at_early)) look(nullptr);
-    file->db().checkpoint_if_long(false);
+    if (may_wait) file->db().checkpoint_if_long(false);
     idle_since = boot_clock::now();
     return true;
+}
+
+// On the thread of a caller, who waits for the answer. False: the thread has something to do.
+bool local_worker::core::work_here() noexcept {
+    const std::unique_lock mine(at_work, std::try_to_lock);
+    if (!mine || !file) return false;
+    try {
+        bool writes = false;
+        if (!has_work(writes) || !work(writes, false)) return false;
+    } catch (const std::exception&) {
+        return false;  // the thread tells of it
+    }
+    const std::lock_guard hold(m);
+    asleep = queue.empty() && !ending && !file->db().is_log_long();
+    return asleep;
 }
 
 void local_worker::core::make_mail() {
@@ -186,6 +211,23 @@ void local_worker::core::make_mail() {
         throw;
     }
     tell();
+}
+
+// Of a store that was opened for a moment.
+void local_worker::core::need_mail() {
+    if (mail) return;
+    {
+        const std::lock_guard hold(m);
+        if (leaving) return;
+        mail.emplace(file->path().parent_path().string(), socket, file->rights());
+    }
+    clear_away();
+}
+
+// Now and then: one in sixteen, by its random name.
+void local_worker::core::clear_away() {
+    if (!socket.ends_with('0')) return;
+    for (auto& name : mail->remove_dead(socket_beginning(path))) gone.push_back(std::move(name));
 }
 
 // False: there is none, and nobody who will ask for anything.
@@ -215,11 +257,12 @@ bool local_worker::core::prepare_one() noexcept {
 
 void local_worker::core::run() noexcept {
     ::pthread_setname_np(::pthread_self(), "trinco-local");
-    if (!wait_for_mail()) return;
-    // Now and then: one in sixteen, by its random name.
-    if (socket.ends_with('0')) gone = mail->remove_dead(socket_beginning(path));
+    const std::lock_guard working(at_work);
+    if (!brief && !wait_for_mail()) return;
+    bool has_cleared = brief;  // who makes his socket later does it then
     for (bool go_on = true; go_on;) {
         try {
+            if (!std::exchange(has_cleared, true)) clear_away();
             go_on = turn();
         } catch (const std::exception& e) {
             if (!std::exchange(complained, true)) {
@@ -264,6 +307,8 @@ void local_worker::core::apply(const jobs& batch, local_round& after, bool& comm
     }
     for (const auto& job : batch) job->run(*file, after);
     look_early(batch, after);
+    // Before anybody can read where to ring.
+    if (after.needs_mail || after.joins_peers) need_mail();
     if (after.ring_peers) find_peers(after);
     among_peers = among_peers || after.joins_peers;
     committing = true;
@@ -272,6 +317,7 @@ void local_worker::core::apply(const jobs& batch, local_round& after, bool& comm
 
 void local_worker::core::forget_gone() {
     for (const auto& name : gone) {
+        if (mail && mail->ring(name)) continue;  // it had not made its socket yet
         query(file->db().prepared("DELETE FROM peers WHERE socket = ?"), name).run();
         query(file->db().prepared("DELETE FROM observers WHERE socket = ?"), name).run();
     }
@@ -285,11 +331,12 @@ void local_worker::core::find_peers(local_round& after) {
 
 void local_worker::core::ring(const local_round& after) noexcept {
     for (const auto& name : after.rings) {
-        if (name == mail->name() || mail->ring(name)) continue;
+        if (name == socket) continue;
         try {
-            gone.push_back(name);
-        } catch (const std::bad_alloc&) {
-            // Then it is found gone another time.
+            need_mail();
+            if (mail && !mail->ring(name)) gone.push_back(name);
+        } catch (const std::exception&) {
+            // Who is not rung at looks by himself, and who is gone is found so another time.
         }
     }
 }
@@ -300,7 +347,7 @@ void local_worker::core::say_goodbye() noexcept {
         try {
             const gate_hold gate(*file, true);
             file->begin(false);
-            query(file->db().prepared("DELETE FROM peers WHERE socket = ?"), mail->name()).run();
+            query(file->db().prepared("DELETE FROM peers WHERE socket = ?"), socket).run();
             file->commit();
         } catch (const std::exception&) {
             file->roll_back();
@@ -310,9 +357,11 @@ void local_worker::core::say_goodbye() noexcept {
     file.reset();
 }
 
-local_worker::local_worker(local_settings settings, const std::string& shown,
-                           std::span<const std::string_view> ahead) try
-    : core_(std::make_shared<core>(std::move(settings), shown, ahead)) {
+void local_worker::begin(const std::shared_ptr<core>& what) {
+    {
+        const std::lock_guard hold(what->m);
+        if (std::exchange(what->begun, true)) return;
+    }
     // The signals of the program are for the program's threads.
     ::sigset_t all{};
     ::sigset_t before{};
@@ -320,12 +369,23 @@ local_worker::local_worker(local_settings settings, const std::string& shown,
     ::pthread_sigmask(SIG_SETMASK, &all, &before);
     std::error_code error;
     try {
-        std::thread([own = core_] { own->run(); }).detach();
+        std::thread([own = what] { own->run(); }).detach();
     } catch (const std::system_error& e) {
         error = e.code();
     }
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    if (error) throw std::system_error(error, "no thread can be started");
+    if (!error) return;
+    const std::lock_guard hold(what->m);
+    what->begun = false;
+    what->asleep = what->brief;
+    throw std::system_error(error, "no thread can be started");
+}
+
+local_worker::local_worker(local_settings settings, const std::string& shown,
+                           std::span<const std::string_view> ahead, stay how) try
+    : core_(std::make_shared<core>(std::move(settings), shown, ahead, how)) {
+    if (core_->brief) return;
+    begin(core_);
     core_->make_mail();
 } catch (const open_error&) {
     throw;
@@ -345,11 +405,16 @@ local_worker::local_worker(local_settings settings, const std::string& shown,
 local_worker::~local_worker() {
     std::unique_lock hold(core_->m);
     core_->ending = true;
+    if (!core_->begun) {
+        hold.unlock();
+        core_->say_goodbye();
+        return;
+    }
     core_->poke();
     core_->over.wait_for(hold, end_patience, [this] { return core_->ended; });
 }
 
-void local_worker::submit(std::shared_ptr<local_job> job) {
+void local_worker::submit(std::shared_ptr<local_job> job, bool may_work_here) {
     bool wake = false;
     {
         const std::lock_guard hold(core_->m);
@@ -357,19 +422,39 @@ void local_worker::submit(std::shared_ptr<local_job> job) {
         core_->asked.store(true, std::memory_order_release);
         wake = std::exchange(core_->asleep, false);
     }
-    if (wake) core_->poke();
+    if (!wake || (may_work_here && core_->work_here())) return;
+    // Where the system has no thread the call ends by its deadline, and the next one tries again.
+    if (serve()) core_->poke();
+}
+
+bool local_worker::serve() noexcept {
+    try {
+        begin(core_);
+    } catch (const std::exception&) {
+        return false;
+    }
+    return true;
+}
+
+bool local_worker::serves() const noexcept {
+    const std::lock_guard hold(core_->m);
+    return core_->begun;
 }
 
 void local_worker::before_exit() noexcept {
-    core_->mail->remove();
+    const std::lock_guard hold(core_->m);
+    core_->leaving = true;
+    if (core_->mail) core_->mail->remove();
 }
 
 void local_worker::attach(std::weak_ptr<local_watcher> watcher) {
+    bool wake = false;
     {
         const std::lock_guard hold(core_->m);
         core_->watchers.push_back(std::move(watcher));
+        wake = core_->begun && std::exchange(core_->asleep, false);
     }
-    core_->poke();
+    if (wake) core_->poke();
 }
 
 const std::string& local_worker::socket() const noexcept {

@@ -12,6 +12,11 @@
 // their own transaction changed something, when one of their descriptors is ready and when their
 // time has come.
 //
+// Who opens a store for a moment has it cheaper. A caller who waits for nothing else carries his
+// request out himself while the thread sleeps, as waking it takes longer. The thread begins when it
+// is needed: by serve(), or by a request that is not carried out so. The socket is made when
+// somebody may want to ring at it, because a claim waits or the store has been open for a while.
+//
 // A process that was stopped within a transaction holds the gate, and this thread waits for it: the
 // callers do not, because their calls end by their deadlines, and closing does not either.
 #pragma once
@@ -41,6 +46,7 @@ struct local_round {
     bool look = false;              // the watchers of this process
     bool look_early = false;        // those of them who would wake this thread soon
     bool granted_at_once = false;   // to this process, which will ask how that ends
+    bool needs_mail = false;        // others will want to ring at this process
     std::set<std::int64_t> claims;  // that were changed, or have somebody else in front of them
     std::vector<unique_function<void()>> committed;
 };
@@ -111,16 +117,23 @@ public:
     // Opens the file, on the caller's thread, and starts. Throws open_error. `ahead`: statements
     // (literals) that the thread prepares when it has nothing else to do, beginning while the
     // caller's thread still opens the rest.
+    enum class stay : std::uint8_t { long_time, moment };
     local_worker(local_settings settings, const std::string& shown,
-                 std::span<const std::string_view> ahead = {});
+                 std::span<const std::string_view> ahead = {}, stay how = stay::long_time);
     // Asks the thread to end after what is queued, and waits a moment for it.
     ~local_worker();
     local_worker(const local_worker&) = delete;
     local_worker& operator=(const local_worker&) = delete;
 
-    // Any thread.
-    void submit(std::shared_ptr<local_job> job);
+    // Any thread. With `may_work_here` it may be carried out before this returns, if that need not
+    // wait for anybody.
+    void submit(std::shared_ptr<local_job> job, bool may_work_here = false);
     void attach(std::weak_ptr<local_watcher> watcher);
+    // How long a moment is: whoever holds a lock no longer is not rung at.
+    static constexpr auto moment = std::chrono::milliseconds(20);
+    // Begins the thread, unless it has begun: whether it has.
+    bool serve() noexcept;
+    [[nodiscard]] bool serves() const noexcept;
     // lock_store::before_exit: removes the socket's file.
     void before_exit() noexcept;
     // The name of this process's socket, at which others ring.
@@ -135,6 +148,7 @@ public:
 
 private:
     struct core;
+    static void begin(const std::shared_ptr<core>& what);
     std::shared_ptr<core> core_;  // also the thread's, which may outlive this object
 };
 

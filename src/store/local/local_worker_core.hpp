@@ -22,7 +22,7 @@ namespace trinco::detail {
 
 struct local_worker::core {
     core(local_settings settings, const std::string& shown,
-         std::span<const std::string_view> statements);
+         std::span<const std::string_view> statements, stay how);
 
     static constexpr auto retry_after_trouble = std::chrono::milliseconds(200);
     // A third of the usual TTL: a look that would wake a waiting process before its next renewal
@@ -33,12 +33,16 @@ struct local_worker::core {
 
     // The rest of the constructor, while the thread runs already.
     void make_mail();
+    void need_mail();
+    void clear_away();
     void run() noexcept;
     [[nodiscard]] bool wait_for_mail() noexcept;
     bool prepare_one() noexcept;
     // False at the end.
     bool turn();
     bool has_work(bool& writes);
+    [[nodiscard]] bool work(bool writes, bool may_wait);
+    [[nodiscard]] bool work_here() noexcept;
     jobs take(bool may_write);
     std::error_code carry_out(const jobs& batch, local_round& after);
     void apply(const jobs& batch, local_round& after, bool& committing);
@@ -58,15 +62,18 @@ struct local_worker::core {
     bool work_comes_soon();
     bool may_sleep();
 
-    // The worker's thread, after the constructor.
+    // Held by who works with what follows: the worker's thread, unless it sleeps.
+    std::mutex at_work;
     std::optional<local_file> file;
     const owned_descriptor event;
-    std::optional<local_mail> mail;
+    std::optional<local_mail> mail;  // made under m, too
     const std::string socket;
     const std::string path;
     std::span<const std::string_view> ahead;
     const std::uint64_t epoch;
     const std::int64_t changes_at_open;
+    const bool brief;  // opened for a moment, with all that follows from it
+    const boot_clock::time_point born = boot_clock::now();
     std::vector<std::string> gone;  // peers that do not answer any more
     bool among_peers = false;
     // Until then nothing is a reason to look: what was found could not be changed.
@@ -76,6 +83,7 @@ struct local_worker::core {
     bool came_soon = false;  // the last job, after this thread had run out of jobs
     bool complained = false;
     std::atomic<bool> replaced = false;
+    std::atomic<bool> leaving = false;  // written under m: the process ends, and makes no socket
 
     std::mutex m;
     std::condition_variable made;
@@ -83,7 +91,8 @@ struct local_worker::core {
     std::condition_variable over;
     std::deque<std::shared_ptr<local_job>> queue;
     std::atomic<bool> asked = false;  // since the queue was looked at
-    bool asleep = false;              // the thread; must be woken
+    bool asleep = brief;              // the thread; must be woken, or begun
+    bool begun = false;
     std::vector<std::weak_ptr<local_watcher>> watchers;
     bool ending = false;
     bool ended = false;

@@ -66,7 +66,14 @@ void local_worker::core::listen(bool may_wait) {
     const bool in_trouble = now < trouble_until;
     std::vector<::pollfd> fds{{event.get(), POLLIN, 0}};
     auto next = boot_clock::time_point::max();
-    if (!in_trouble) fds.push_back({mail->descriptor(), POLLIN, 0});
+    if (!mail && may_wait && !leaving) {
+        if (now >= born + moment) {
+            need_mail();
+        } else {
+            next = born + moment;
+        }
+    }
+    if (!in_trouble && mail) fds.push_back({mail->descriptor(), POLLIN, 0});
     for (const auto& w : watching()) {
         next = std::min(next, w->next_look());
         if (!in_trouble) w->add_descriptors(fds);
@@ -79,14 +86,16 @@ void local_worker::core::listen(bool may_wait) {
         left.tv_sec = std::chrono::duration_cast<std::chrono::seconds>(d).count();
         left.tv_nsec = (d % std::chrono::seconds(1)).count();
     }
+    if (may_wait) at_work.unlock();
     ::ppoll(fds.data(), fds.size(), for_ever ? nullptr : &left, nullptr);
+    if (may_wait) at_work.lock();
     if (fds.front().revents != 0) {
         std::uint64_t poked = 0;
         static_cast<void>(::read(event.get(), &poked, sizeof poked));
     }
     const bool ready =
         std::any_of(fds.begin() + 1, fds.end(), [](const ::pollfd& p) { return p.revents != 0; });
-    if (ready) mail->take_all();
+    if (ready && mail) mail->take_all();
     listened = boot_clock::now();
     if (ready || (listened >= next && (in_trouble || must_look(listened)))) look(nullptr);
 }

@@ -2,6 +2,8 @@
 
 #include <sqlite3.h>
 
+#include <algorithm>
+
 #include "trinco/error.hpp"
 
 namespace trinco::detail {
@@ -122,6 +124,9 @@ statement& sqlite_database::prepared(const char* sql) {
 }
 
 void sqlite_database::prepare_ahead(std::string_view sql) {
+    const bool is_known = std::any_of(prepared_.begin(), prepared_.end(),
+                                      [&](const auto& one) { return one.first == sql; });
+    if (is_known) return;
     auto& ready = ahead_[sql];
     if (!ready) ready = std::make_unique<statement>(*this, sql);
 }

@@ -51,7 +51,7 @@ public:
     // One query at a time may use it.
     [[nodiscard]] statement& prepared(const char* sql);
     // Prepares a literal for prepared(), which takes the one of the same text when it is asked
-    // first: in time that nobody waits for.
+    // first: in time that nobody waits for. Not one that has been asked for.
     void prepare_ahead(std::string_view sql);
     // How many of those nobody has asked for.
     [[nodiscard]] std::size_t left_ahead() const noexcept { return ahead_.size(); }
@@ -72,6 +72,8 @@ public:
     // and those behind the gate not for another's copying. Unless it is very long, that is done
     // when there is nothing else to do: while a command runs under its lock, say.
     void checkpoint_if_long(bool idle);
+    // Whether it would, with nothing else to do.
+    [[nodiscard]] bool is_log_long() const noexcept { return log_pages_ >= checkpoint_from_; }
 
 private:
     static int committed(void* self, sqlite3*, const char*, int pages) noexcept;

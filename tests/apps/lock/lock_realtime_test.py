@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import scene
-from scene import Scene, boot_time, wait_until
+from scene import Scene, boot_time, family_of, is_alive, pause, wait_until
 
 
 class Codes(Scene):
@@ -170,6 +170,17 @@ class Environment(Scene):
         self.assertEqual('', self.run_lock('job', '--', 'true').stderr)
 
 
+class Holding(Scene):
+    def test_is_renewed_for_as_long_as_the_command_runs(self):
+        holder = self.hold('job', '--ttl', '1s')
+        end = boot_time() + 2.5
+        while boot_time() < end:
+            self.assertEqual(75, self.run_lock('job', '--no-wait', '--', 'true').returncode)
+            pause(0.1)
+        self.assertEqual(0, holder.let_go())
+        self.assertEqual(0, self.run_lock('job', '--no-wait', '--', 'true').returncode)
+
+
 class Waiting(Scene):
     def test_granted_in_the_order_of_entering(self):
         order = self.folder / 'order'
@@ -195,6 +206,19 @@ class Waiting(Scene):
             print(f'{number.name}: ended after {took * 1e3:.1f} ms')
         self.assertEqual(0, holder.let_go())
         self.assertEqual(0, self.run_lock('job', '--no-wait', '--', 'true').returncode)
+
+    def test_one_that_is_killed_leaves_no_process_and_runs_nothing(self):
+        ran = self.folder / 'ran'
+        holder = self.hold('job')
+        for patience in (0, 0.005, 0.05):  # before it has entered, just then, and for long
+            waiter = self.start('job', '--', 'touch', str(ran))
+            pause(patience)
+            own = family_of(waiter.pid)
+            waiter.signal(signal.SIGKILL)
+            wait_until(lambda: not any(map(is_alive, own)), f'the end of {own}')
+            wait_until(lambda: self.entries('job') == 1, 'the end of the entry')
+        self.assertEqual(0, holder.let_go())
+        self.assertFalse(ran.exists())
 
     def test_one_that_gave_up_holds_nobody_back(self):
         holder = self.hold('job')

@@ -54,6 +54,15 @@ class Loss(Scene):
         self.assertRegex(holder.said, r'(?m)^trinco: the lock "job" was lost while the command '
                                       r'ran$')
 
+    def test_what_was_taken_away_is_told_also_by_a_command_that_ends_at_once(self):
+        """Whoever holds it so shortly is served by nobody, and asks himself."""
+        for lasts in ('0', '0.005', '0.01', '0.02', '0.05', '0.2'):
+            script = f'"$0" locks break job --force --confirm job > /dev/null 2>&1; sleep {lasts}'
+            done = self.run_lock('job', '--on-lost', 'ignore', '--', 'sh', '-c', script,
+                                 scene.PROGRAM)
+            self.assertEqual(76, done.returncode, (lasts, done.stderr))
+            self.assertIn('was lost while the command ran', done.stderr)
+
     def test_a_wrapper_that_was_paused_for_a_moment_goes_on(self):
         holder = self.hold('job', '--ttl', '4s')
         holder.signal(signal.SIGSTOP)

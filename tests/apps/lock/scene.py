@@ -62,6 +62,20 @@ def only_child_of(pid):
     return int(only)
 
 
+def family_of(pid):
+    """The process and all its descendants."""
+    parents = {}
+    for name in filter(str.isdigit, os.listdir('/proc')):
+        try:
+            parents[int(name)] = parent_of(name)
+        except OSError:
+            pass
+    family = {pid}
+    while more := {child for child, parent in parents.items() if parent in family} - family:
+        family |= more
+    return family
+
+
 def kill_if_there(pid):
     """For a process of a test that failed."""
     if is_alive(pid):

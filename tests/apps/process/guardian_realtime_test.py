@@ -218,6 +218,94 @@ class KilledKeepers(SupervisedTest):
         self.assert_nobody_left()
 
 
+class ToldLate(SupervisedTest):
+    """The process of the command is made before the guardian is told what to run, and waits for it
+    for a moment. Nobody may see whether it still did."""
+
+    LATE = [['--late', 0], ['--late', 100]]
+
+    def guardian_of(self, wrapper):
+        return until(lambda: [pid for pid in supervised.marked(self.marker) if
+                              int(supervised.status_lines(pid).get('PPid', 0)) == wrapper.pid],
+                     'the guardian')[0]
+
+    def start_late(self, milliseconds, *command):
+        words = self.words(['--late', milliseconds], command)
+        wrapper = subprocess.Popen(words, env=self.environment, stderr=subprocess.PIPE)
+        self.addCleanup(wrapper.wait)
+        self.addCleanup(wrapper.stderr.close)
+        self.addCleanup(wrapper.kill)
+        return wrapper
+
+    def test_the_command_sees_no_difference(self):
+        script = ('import os, sys; print(len(sys.argv[1]), os.environ["A"], len(os.environ["B"]),'
+                  ' os.getpgid(0) == os.getpid(), os.getsid(0),'
+                  ' sorted(os.listdir("/proc/self/fd")),'
+                  ' *[line for line in open("/proc/self/status") if line.startswith("Sig")'
+                  ' and not line.startswith("SigQ")]); sys.exit(3)')
+        kept = self.path('kept')
+        with open(kept, 'w', encoding='ascii'):
+            pass
+        command = [sys.executable, '-c', script, 'x' * 50_000]  # in several packets
+        options = ['--keep-open', kept, '--set', 'A=b', '--set', 'B=' + 'y' * 50_000]
+        seen = [self.run_command(command, [*late, *options]) for late in self.LATE]
+        self.assertEqual([one.returncode for one in seen], [3, 3], seen)
+        self.assertEqual(seen[0].stdout, seen[1].stdout)
+        self.assertIn(b"50000 b 50000 True", seen[0].stdout)
+        self.assertIn(b"'200'", seen[0].stdout)
+
+    def test_what_cannot_be_run_is_told_the_same(self):
+        file = self.path('no-program')
+        with open(file, 'w', encoding='ascii') as out:
+            out.write('words')
+        os.chmod(file, 0o600)
+        for late in self.LATE:
+            with self.subTest(late):
+                self.assertEqual(self.run_command(['no-such-command'], late).returncode, 127)
+                self.assertEqual(self.run_command([file], late).returncode, 126)
+
+    def test_the_guardian_holds_the_kept_descriptor_and_nothing_else(self):
+        kept = self.path('kept')
+        os.mkfifo(kept)
+        reader = os.open(kept, os.O_RDONLY | os.O_NONBLOCK)
+        self.addCleanup(os.close, reader)
+        for late in self.LATE:
+            with self.subTest(late):
+                self.forget_events()
+                wrapper = self.start(['sleep', '100'], [*late, '--keep-open', kept])
+                folder = f'/proc/{self.guardian_pid()}/fd'
+                held = [os.readlink(f'{folder}/{fd}') for fd in os.listdir(folder) if int(fd) > 2]
+                self.assertEqual(sorted(name.split('[')[0] for name in held),
+                                 sorted([kept, 'anon_inode:', 'anon_inode:', 'socket:']))
+                wrapper.kill()
+                self.assert_nobody_left()
+
+    def test_who_waits_longer_has_the_guardian_alone(self):
+        wrapper = self.start_late(100_000, 'true')
+        guardian = self.guardian_of(wrapper)
+        until(lambda: supervised.state(guardian) == 'S', 'the guardian to wait by itself')
+        self.assertEqual(sorted(supervised.marked(self.marker)), sorted([wrapper.pid, guardian]))
+
+    def test_a_wrapper_that_is_killed_before_leaves_nobody_and_runs_nothing(self):
+        out = self.path('out')
+        for _ in range(20):
+            wrapper = self.start_late(100_000, 'touch', out)
+            self.guardian_of(wrapper)
+            wrapper.kill()
+            wrapper.wait()
+            self.assert_nobody_left()
+        self.assertFalse(os.path.exists(out))
+
+    def test_a_guardian_that_is_killed_before_leaves_nobody_and_runs_nothing(self):
+        out = self.path('out')
+        for _ in range(20):
+            wrapper = self.start_late(50, 'touch', out)
+            os.kill(self.guardian_of(wrapper), signal.SIGKILL)
+            self.assertEqual(self.code(wrapper), 128 + signal.SIGKILL)
+            self.assert_nobody_left()
+        self.assertFalse(os.path.exists(out))
+
+
 class Leftovers(SupervisedTest):
     def test_a_daemon_is_waited_for_and_the_users_told(self):
         script = f'setsid sh -c "sleep 1.3; echo done > {self.path("out")}" & exit 6'

@@ -1,14 +1,17 @@
 // Runs a command under a guardian, for supervise_test.py, which looks at both from outside.
 //
 //     supervise_driver [--act MS] [--end MS] [--at-act term|kill|ignore] [--keep-open FILE]
-//                      [--set NAME=VALUE] [--lost-after-stop] [--renew MS] [--events FILE]
+//                      [--set NAME=VALUE] [--lost-after-stop] [--renew MS] [--late MS]
+//                      [--events FILE]
 //                      -- COMMAND...
 //
 // With --renew the command is to end when nobody has asked for so long how long it may live.
+// With --late the guardian has waited for so long when it is told the command.
 // Writes a line for each event, with milliseconds of CLOCK_BOOTTIME, to FILE. Ends as the program
 // would; a deadline that made the command end is code 76.
 
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <array>
@@ -31,6 +34,7 @@ struct task {
     command_spec command;
     bool is_lost_after_stop = false;
     std::chrono::milliseconds renew{0};
+    std::chrono::milliseconds late{0};
     std::string events;
 };
 
@@ -68,6 +72,8 @@ task read_words(int argc, char** argv) {
             result.command.at_act = at_act(value);
         } else if (option == "--renew") {
             result.renew = std::chrono::milliseconds(std::atol(value.c_str()));
+        } else if (option == "--late") {
+            result.late = std::chrono::milliseconds(std::atol(value.c_str()));
         } else if (option == "--events") {
             result.events = value;
         } else if (option == "--keep-open") {
@@ -104,6 +110,7 @@ int main(int argc, char** argv) {
                      static_cast<long long>(now / std::chrono::milliseconds(1)));
         std::fflush(events);
     };
+    ::poll(nullptr, 0, static_cast<int>(task.late.count()));
     note("told", 0, 0);  // deadlines count from here
     how.on_event = [&](const guardian_event& event) {
         note(names.at(static_cast<std::size_t>(event.kind)), event.number,
