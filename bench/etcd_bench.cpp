@@ -49,7 +49,7 @@ constexpr int hand_overs = 300;
 constexpr int many = 10'000;
 
 // A process of its own, since several clients in one get in each other's way; it says how long what
-// it was asked for took. It is forked, before this one begins anything of gRPC.
+// it was asked for took. It is forked, before this one opens a store.
 class timed_process {
 public:
     // `make`, in the new process, makes what is done each time.
@@ -115,28 +115,36 @@ std::function<void()> make_bare(std::uint16_t port) {
     };
 }
 
-void lock_and_unlock(figures& out, timed_process& locks, timed_process& commits, go_client* go,
-                     int rounds) {
-    std::vector<double> ours, two_commits, theirs;
-    const std::array<std::function<void()>, 3> turns{
+std::function<void()> make_own_steps(std::uint16_t port, const std::string& lease) {
+    const auto bare = std::make_shared<bare_etcd>(port);
+    return [=, id = std::stoll(lease, nullptr, 16)] { bare->enter_and_leave("steps", id); };
+}
+
+void lock_and_unlock(figures& out, timed_process& locks, timed_process& commits,
+                     timed_process& steps, go_client* go, int rounds) {
+    std::vector<double> ours, two_commits, own_steps, theirs;
+    const std::array<std::function<void()>, 4> turns{
         [&] { ours.push_back(locks.microseconds()); },
         [&] { two_commits.push_back(commits.microseconds()); },
+        [&] { own_steps.push_back(steps.microseconds()); },
         [&] {
             if (go == nullptr) return;
             const auto said = go->ask("g", "time theirs");  // "took NANOSECONDS"
             theirs.push_back(std::atof(said.c_str() + said.find(' ')) / 1'000);
         }};
-    std::array<std::size_t, 3> order{0, 1, 2};
+    std::array<std::size_t, 4> order{0, 1, 2, 3};
     for (int i = 0; i < rounds + warm_up; ++i) {
         for (const auto turn : order) turns[turn]();
         std::next_permutation(order.begin(), order.end());
         if (i != warm_up) continue;
-        for (auto* all : {&ours, &two_commits, &theirs}) all->clear();
+        for (auto* all : {&ours, &two_commits, &own_steps, &theirs}) all->clear();
     }
     figures::beside("lock + unlock, uncontended, median", median(ours), "us");
     figures::beside("the same, 99 of 100", share(ours, 0.99), "us");
     figures::beside("two bare commits, median", median(two_commits), "us");
     out.most("lock + unlock / two bare commits", median(ours) / median(two_commits), "", 1.1);
+    figures::beside("the transactions of a lock, bare, median", median(own_steps), "us");
+    figures::beside("lock + unlock / these", median(ours) / median(own_steps), "");
     if (go == nullptr) {
         std::puts("Go's client was not built: `make servers` builds it where Go is");
         return;
@@ -200,7 +208,7 @@ void waiting(figures& out, const test_etcd& server, bare_etcd& bare, many_waiter
     if (breakers > 0) {
         out.most("memory: 1,000 breakers, 1,000 waiting locks", process.memory_mib(), "MiB", 64);
         out.most("its threads of ours, the main one among them", process.threads_of_ours(), "", 7);
-        figures::beside("its threads, those of gRPC among them", process.threads(), "");
+        out.most("its threads, whosever they are", process.threads(), "", 7);
     } else {
         out.most("memory: 10,000 waiting locks", process.memory_mib(), "MiB", 160);
         out.most("its threads of ours, the main one among them", process.threads_of_ours(), "", 7);
@@ -231,20 +239,26 @@ int main(int argc, char** argv) {
     figures out;
     const test_etcd server({.program = *program});
     const std::string url = "etcd://" + server.address();
-    // All forks come before this process has anything of gRPC.
+    // All forks come before this process opens a store.
     auto ours = std::make_unique<timed_process>([&] { return make_ours(url); });
     auto commits = std::make_unique<timed_process>([&] { return make_bare(server.port()); });
+    const auto granted = server.must({"lease", "grant", "600"});  // "lease HEX granted with ..."
+    const auto lease = granted.substr(6, granted.find(' ', 6) - 6);
+    auto steps =
+        std::make_unique<timed_process>([&] { return make_own_steps(server.port(), lease); });
     many_waiters thousand(url);
     many_waiters ten_thousand(url);
     namespace test = trinco::detail::test;
     if (const auto program = test::find_test_program(test::go_client_program)) {
         go_client go(*program, server.address());
-        lock_and_unlock(out, *ours, *commits, &go, rounds);
+        lock_and_unlock(out, *ours, *commits, *steps, &go, rounds);
     } else {
-        lock_and_unlock(out, *ours, *commits, nullptr, rounds);
+        lock_and_unlock(out, *ours, *commits, *steps, nullptr, rounds);
     }
     ours.reset();
     commits.reset();
+    steps.reset();
+    server.must({"lease", "revoke", lease});
     bare_etcd bare(server.port());
     {
         etcd_counts counts;

@@ -17,7 +17,7 @@
 #include "store/etcd/etcd_client.hpp"
 #include "store/etcd/etcd_locks.hpp"
 #include "store/etcd/etcd_url.hpp"
-#include "store/etcd/grpc_transport.hpp"
+#include "store/etcd/http2_transport.hpp"
 
 namespace trinco::bench {
 
@@ -100,7 +100,7 @@ public:
         auto parsed = detail::parse_etcd_url(url.scheme + ":" + url.rest);
         auto& target = std::get<detail::etcd_target>(parsed);
         auto link = detail::etcd::make_etcd_client(
-            on, detail::etcd::make_grpc_transport(on, std::move(target.members), {}), {});
+            on, detail::etcd::make_http2_transport(on, std::move(target.members), {}), {});
         detail::opened_stores all;
         all.locks = std::make_unique<detail::etcd_locks>(
             on, std::make_unique<counted_rpc>(std::move(link), counts_));

@@ -67,17 +67,14 @@
 //   a certificate for another name, no TLS,  invalid          when every member says so
 //   no etcd
 //
-// Cost         open: a thread "trinco"; when something is first asked for gRPC begins some threads
-//              of its own, which all etcd stores of the process share, and a store one more
-//              ("trinco-grpc"). Lock and unlock are two commits of the cluster; a lock that was
-//              waited for one commit and one read.
+// Cost         open: a thread "trinco"; while a name is looked up, one more ("trinco-names"). Lock
+//              and unlock are two commits of the cluster; a lock that was waited for one commit and
+//              one read.
 // Bounds       20,000 requests under way (256 are sent at once), 20,000 watches (one a waiter, one
 //              a held name), messages of 4 MiB: errc::busy. A semaphore has at most 500 permits.
 // fork         Open stores after fork(), never before: in a child every call is errc::forked.
-// Logs         none. gRPC would print errors of connections to stderr: opening the first store
-//              silences it for the whole process, unless GRPC_VERBOSITY is in the environment
-//              (ERROR is gRPC's default) or the program uses gRPC already. What is wrong is said by
-//              the sentence of the exceptions (lock_error), as far as the server tells.
+// Logs         none. What is wrong is said by the sentence of the exceptions (lock_error), as far
+//              as the server tells.
 // Errors       open: errc::invalid, with a sentence, for a URL that is not of this form. Nothing
 //              else: a server that is not there, or a file that cannot be read, shows in the calls.
 // Thread-safety: a driver may be copied and used from any thread. Stores share nothing.

@@ -1,5 +1,6 @@
 #include "net/tls_factory.hpp"
 
+#include <string>
 #include <utility>
 
 #include "net/tls_session.hpp"
@@ -12,8 +13,12 @@ namespace {
 // One connection, from the stream below to the one with TLS. Its op owns it.
 class tls_attempt final : public std::enable_shared_from_this<tls_attempt> {
 public:
-    tls_attempt(loop& on, tls_session session, completion<std::unique_ptr<byte_stream>> done)
-        : on_(on), session_(std::move(session)), done_(std::move(done)) {}
+    tls_attempt(loop& on, tls_session session, std::string protocol,
+                completion<std::unique_ptr<byte_stream>> done)
+        : on_(on),
+          session_(std::move(session)),
+          protocol_(std::move(protocol)),
+          done_(std::move(done)) {}
 
     void start(stream_factory& below, const stream_address& to, deadline by) {
         by_ = by;
@@ -43,7 +48,7 @@ private:
     void shake(std::unique_ptr<byte_stream> below) {
         timer_ = on_.at(by_, [this] { end(std::make_error_code(std::errc::timed_out), nullptr); });
         shaking_ = begin_tls(
-            on_, std::move(session_), std::move(below),
+            on_, std::move(session_), std::move(protocol_), std::move(below),
             [weak = weak_from_this()](std::error_code error, std::unique_ptr<byte_stream> made) {
                 const auto self = weak.lock();
                 if (self) self->end(error, std::move(made));
@@ -60,6 +65,7 @@ private:
 
     loop& on_;
     tls_session session_;
+    std::string protocol_;
     completion<std::unique_ptr<byte_stream>> done_;
     deadline by_{};
     op connecting_;
@@ -70,6 +76,8 @@ private:
 class tls_factory final : public stream_factory {
 public:
     tls_factory(loop& on, stream_factory& below) : on_(on), below_(below) {}
+    tls_factory(loop& on, std::unique_ptr<stream_factory> below)
+        : on_(on), owned_(std::move(below)), below_(*owned_) {}
 
     op connect(const stream_address& to, deadline by,
                completion<std::unique_ptr<byte_stream>> done) override {
@@ -81,7 +89,8 @@ public:
         auto* const context = error ? nullptr : context_of(how, error);
         if (error) return refuse(error, std::move(done));
         const auto made = std::make_shared<tls_attempt>(
-            on_, make_tls_session(*context, name, how.verify), std::move(done));
+            on_, make_tls_session(*context, name, how.verify, how.protocol), how.protocol,
+            std::move(done));
         auto plain = to;
         plain.tls.reset();
         made->start(below_, plain, by);
@@ -111,6 +120,7 @@ private:
     }
 
     loop& on_;
+    const std::unique_ptr<stream_factory> owned_;
     stream_factory& below_;
     tls_context believing_system_;
     tls_context believing_anybody_;
@@ -121,6 +131,10 @@ private:
 
 std::unique_ptr<stream_factory> make_tls_factory(loop& on, stream_factory& below) {
     return std::make_unique<tls_factory>(on, below);
+}
+
+std::unique_ptr<stream_factory> make_tls_factory(loop& on, std::unique_ptr<stream_factory> below) {
+    return std::make_unique<tls_factory>(on, std::move(below));
 }
 
 }  // namespace trinco::detail

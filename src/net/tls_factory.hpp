@@ -24,6 +24,9 @@ namespace trinco::detail {
 
 // Both must outlive the factory and its streams.
 [[nodiscard]] std::unique_ptr<stream_factory> make_tls_factory(loop& on, stream_factory& below);
+// Owns what is below.
+[[nodiscard]] std::unique_ptr<stream_factory> make_tls_factory(
+    loop& on, std::unique_ptr<stream_factory> below);
 
 enum class tls_errc {
     wrong_name = 1,      // the peer proved to be somebody else
@@ -38,6 +41,7 @@ enum class tls_errc {
     ca_unreadable,       // of tls_settings
     certificate_unreadable,
     key_unreadable,  // or it does not belong to the certificate
+    other_protocol,  // the peer speaks TLS, but not tls_settings::protocol
     no_name          // of a Unix socket: who the peer must prove to be is not said
 };
 

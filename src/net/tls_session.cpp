@@ -34,6 +34,8 @@ public:
             case tls_errc::key_unreadable:
                 return "the file of our key cannot be read, is not PEM without a passphrase, or is "
                        "of another certificate";
+            case tls_errc::other_protocol:
+                return "the server speaks TLS, but not the protocol that it was asked for";
             case tls_errc::no_name: return "TLS on a Unix socket needs the name of the server";
         }
         return "an unknown error of TLS";
@@ -104,7 +106,8 @@ tls_context make_tls_context(const tls_settings& settings, std::error_code& erro
     return made;
 }
 
-tls_session make_tls_session(SSL_CTX& context, const std::string& name, bool verify) {
+tls_session make_tls_session(SSL_CTX& context, const std::string& name, bool verify,
+                             const std::string& protocol) {
     tls_session made(::SSL_new(&context));
     BIO* in = ::BIO_new(::BIO_s_mem());
     BIO* out = ::BIO_new(::BIO_s_mem());
@@ -126,10 +129,25 @@ tls_session make_tls_session(SSL_CTX& context, const std::string& name, bool ver
         fits = ::X509_VERIFY_PARAM_set1_host(wanted, name.c_str(), name.size()) == 1 &&
                ::SSL_set_tlsext_host_name(made.get(), name.c_str()) == 1;
     }
+    if (!protocol.empty()) {
+        // Each name of the list is behind its length; 0 is success here.
+        const auto list = static_cast<char>(protocol.size()) + protocol;
+        fits = fits && ::SSL_set_alpn_protos(made.get(),
+                                             reinterpret_cast<const unsigned char*>(list.data()),
+                                             static_cast<unsigned>(list.size())) == 0;
+    }
     ::ERR_clear_error();
     if (!fits) throw std::bad_alloc();
     ::SSL_set_verify(made.get(), verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nullptr);
     return made;
+}
+
+bool speaks(const SSL& session, std::string_view protocol) noexcept {
+    if (protocol.empty()) return true;
+    const unsigned char* agreed = nullptr;
+    unsigned size = 0;
+    ::SSL_get0_alpn_selected(&session, &agreed, &size);
+    return protocol == std::string_view(reinterpret_cast<const char*>(agreed), size);
 }
 
 std::error_code tls_failure(const SSL& session) {
@@ -141,6 +159,9 @@ std::error_code tls_failure(const SSL& session) {
         return of_certificate(::SSL_get_verify_result(&session));
     }
     if (reason == SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED) return tls_errc::certificate_wanted;
+    if (reason == SSL_AD_REASON_OFFSET + SSL_AD_NO_APPLICATION_PROTOCOL) {
+        return tls_errc::other_protocol;
+    }
     if (reason >= SSL_AD_REASON_OFFSET) return tls_errc::refused_by_peer;
     if (::SSL_is_init_finished(&session) == 0) {
         switch (reason) {

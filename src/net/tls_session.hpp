@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 #include "net/tls_settings.hpp"
@@ -22,8 +23,13 @@ using tls_context = std::unique_ptr<SSL_CTX, tls_end>;
 [[nodiscard]] tls_context make_tls_context(const tls_settings& settings, std::error_code& error);
 
 // A client's session that has not begun, between two BIOs in memory. `name`: whom the peer must
-// prove to be, a name or an address in figures. Throws std::bad_alloc.
-[[nodiscard]] tls_session make_tls_session(SSL_CTX& context, const std::string& name, bool verify);
+// prove to be, a name or an address in figures; `protocol` as in tls_settings. Throws
+// std::bad_alloc.
+[[nodiscard]] tls_session make_tls_session(SSL_CTX& context, const std::string& name, bool verify,
+                                           const std::string& protocol);
+
+// Whether the peer agreed to this protocol, where one was asked for; after the handshake.
+[[nodiscard]] bool speaks(const SSL& session, std::string_view protocol) noexcept;
 
 // Why the last call of a function of OpenSSL on it failed for good.
 [[nodiscard]] std::error_code tls_failure(const SSL& session);

@@ -16,6 +16,9 @@ struct tls_settings {
     std::string key_file = {};
     // false believes anybody: what is sent can be read and changed by whoever is in between.
     bool verify = true;
+    // What is to be spoken over it, in the words of ALPN ("h2"): a peer that does not agree is
+    // refused. Empty: nothing is said about it.
+    std::string protocol = {};
 
     bool operator==(const tls_settings&) const = default;
 };

@@ -18,8 +18,12 @@ constexpr std::size_t read_most = 64 * 1024;
 // every step ends in drive(), which does what can be done now.
 class tls_connection final : public std::enable_shared_from_this<tls_connection> {
 public:
-    tls_connection(loop& on, tls_session session, std::unique_ptr<byte_stream> below)
-        : on_(on), session_(std::move(session)), below_(std::move(below)) {}
+    tls_connection(loop& on, tls_session session, std::string protocol,
+                   std::unique_ptr<byte_stream> below)
+        : on_(on),
+          session_(std::move(session)),
+          protocol_(std::move(protocol)),
+          below_(std::move(below)) {}
 
     void begin(completion<int> done);
     op read_some(completion<std::string_view> done);
@@ -47,6 +51,7 @@ private:
 
     loop& on_;
     tls_session session_;
+    const std::string protocol_;
     std::unique_ptr<byte_stream> below_;
     completion<int> begun_;  // while the handshake goes on
     completion<std::string_view> reading_;
@@ -183,6 +188,10 @@ void tls_connection::shake() {
     ::ERR_clear_error();
     const int result = ::SSL_do_handshake(session_.get());
     if (result == 1) {
+        if (!speaks(*session_, protocol_)) {
+            failed_ = tls_errc::other_protocol;
+            return;
+        }
         shaken_ = true;
         drive_later();
         return;
@@ -330,9 +339,10 @@ private:
 
 }  // namespace
 
-op begin_tls(loop& on, tls_session session, std::unique_ptr<byte_stream> below,
-             completion<std::unique_ptr<byte_stream>> done) {
-    auto made = std::make_shared<tls_connection>(on, std::move(session), std::move(below));
+op begin_tls(loop& on, tls_session session, std::string protocol,
+             std::unique_ptr<byte_stream> below, completion<std::unique_ptr<byte_stream>> done) {
+    auto made = std::make_shared<tls_connection>(on, std::move(session), std::move(protocol),
+                                                 std::move(below));
     // The op keeps it until there is a stream that does.
     const auto held = std::make_shared<std::shared_ptr<tls_connection>>(made);
     made->begin([held, done = std::move(done)](std::error_code error, int) mutable {

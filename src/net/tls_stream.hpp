@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "core/loop.hpp"
 #include "net/byte_stream.hpp"
@@ -9,8 +10,10 @@
 
 namespace trinco::detail {
 
-// Makes the handshake, and then the stream. No deadline: dropping the op ends the connection.
-[[nodiscard]] op begin_tls(loop& on, tls_session session, std::unique_ptr<byte_stream> below,
+// Makes the handshake, and then the stream; `protocol`: that must have been agreed on, unless it is
+// empty. No deadline: dropping the op ends the connection.
+[[nodiscard]] op begin_tls(loop& on, tls_session session, std::string protocol,
+                           std::unique_ptr<byte_stream> below,
                            completion<std::unique_ptr<byte_stream>> done);
 
 // Runs f when it is destroyed without release(): a completion of the stream below that was dropped

@@ -107,15 +107,6 @@ class Executables(ProgramTest):
         for how in ({}, {'preexec_fn': signals}):
             with self.subTest(how):
                 self.assertEqual(self.command_sees(*here, **how), self.command_sees(*there, **how))
-        # What the whole one sets for itself alone is inherited where the user has set it.
-        for level in (None, '', 'ERROR', 'NONE'):
-            self.without('GRPC_VERBOSITY')
-            if level is not None:
-                self.environment['GRPC_VERBOSITY'] = level
-            with self.subTest(level):
-                seen = self.command_sees(*there)
-                self.assertEqual(self.command_sees(*here), seen)
-                self.assertEqual(level is not None, 'GRPC_VERBOSITY' in seen)
 
     def test_a_url_that_is_wrong_is_answered_as_by_the_whole_one(self):
         for url in ('redsi://host', 'valkey://host', 'nowhere', 'etcd:host', 'redis://:9:9'):

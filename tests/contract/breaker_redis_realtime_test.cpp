@@ -10,8 +10,8 @@
 #include "store/redis/redis_breakers.hpp"
 #include "tests/contract/breaker_store_suite.hpp"
 #include "tests/contract/driven_loop.hpp"
+#include "tests/net/threaded_streams.hpp"
 #include "tests/store/redis/test_server.hpp"
-#include "tests/store/redis/threaded_streams.hpp"
 
 namespace trinco::detail::test {
 namespace {

@@ -10,8 +10,9 @@
 #include "lock_store_suite.hpp"
 #include "store/etcd/etcd_client.hpp"
 #include "store/etcd/etcd_locks.hpp"
-#include "store/etcd/grpc_transport.hpp"
+#include "store/etcd/http2_transport.hpp"
 #include "tests/contract/driven_loop.hpp"
+#include "tests/net/threaded_streams.hpp"
 #include "tests/store/etcd/test_etcd.hpp"
 
 namespace trinco::test {
@@ -46,7 +47,10 @@ private:
         std::vector<detail::stream_address> members{
             detail::stream_address::tcp("127.0.0.1", server_.port())};
         return detail::etcd::make_etcd_client(
-            on_, detail::etcd::make_grpc_transport(on_, std::move(members), {}), {});
+            on_,
+            detail::etcd::make_http2_transport(
+                on_, std::make_unique<detail::test::threaded_streams>(on_), members, {}),
+            {});
     }
 
     test_etcd& server_;

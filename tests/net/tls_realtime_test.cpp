@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "net/tls_factory.hpp"
 #include "stream_harness.hpp"
@@ -135,6 +136,23 @@ TEST_F(Tls, with_the_older_version_it_shows_when_connecting) {
     address.tls->key_file = papers().at("client.key");
     ASSERT_EQ(connect(address), std::error_code());
     expect_talk();
+}
+
+TEST_F(Tls, a_peer_that_does_not_agree_to_the_protocol_is_refused) {
+    auto address = to("good.test", 0);
+    const auto connect_to = [&](const std::vector<std::string>& more) {
+        const tls_peer peer(papers(), "server", more);
+        address.port = peer.port();
+        const auto error = connect(address);
+        if (!error) expect_talk();
+        return error;
+    };
+    address.tls->protocol = "h2";
+    EXPECT_EQ(connect_to({"-alpn", "http/1.1,h2"}), std::error_code());
+    EXPECT_EQ(connect_to({}), tls_errc::other_protocol) << "it says nothing about it";
+    EXPECT_EQ(connect_to({"-alpn", "http/1.1"}), tls_errc::other_protocol) << "it refuses";
+    address.tls->protocol = "";
+    EXPECT_EQ(connect_to({"-alpn", "http/1.1"}), std::error_code());
 }
 
 TEST_F(Tls, files_that_are_of_no_use_are_named_by_what_they_are_for) {

@@ -1,7 +1,7 @@
 #include "apps/trinco/servers/etcd_talk.hpp"
 
 #include "store/etcd/etcd_client.hpp"
-#include "store/etcd/grpc_transport.hpp"
+#include "store/etcd/http2_transport.hpp"
 
 namespace trinco::program {
 
@@ -13,7 +13,7 @@ etcd_talk::etcd_talk(detail::etcd_target to) {
     static_cast<void>(
         detail::run_and_wait(on_, 2s, [this, at = place_, to = std::move(to)]() mutable {
             at->link = etcd::make_etcd_client(
-                on_, etcd::make_grpc_transport(on_, std::move(to.members), std::move(to.tls)),
+                on_, etcd::make_http2_transport(on_, std::move(to.members), std::move(to.tls)),
                 {std::move(to.user), std::move(to.password)});
         }));
 }

@@ -9,7 +9,7 @@
 #include "store/etcd/etcd_client.hpp"
 #include "store/etcd/etcd_locks.hpp"
 #include "store/etcd/etcd_url.hpp"
-#include "store/etcd/grpc_transport.hpp"
+#include "store/etcd/http2_transport.hpp"
 #include "trinco/etcd.hpp"
 
 namespace trinco::detail {
@@ -31,7 +31,7 @@ public:
         }
         auto& target = std::get<etcd_target>(parsed);
         auto link = etcd::make_etcd_client(
-            on, etcd::make_grpc_transport(on, std::move(target.members), std::move(target.tls)),
+            on, etcd::make_http2_transport(on, std::move(target.members), std::move(target.tls)),
             {std::move(target.user), std::move(target.password)});
         opened_stores all;
         all.locks =

@@ -1,7 +1,7 @@
 // What is said to etcd and what it answers, as plain values: the part of its v3 API that locks
 // need. Field for field what the messages of the same names in etcdserverpb mean; revisions, leases
-// and TTLs are its signed 64-bit numbers. std only: a simulated etcd speaks it as well as gRPC
-// does.
+// and TTLs are its signed 64-bit numbers. std only: a simulated etcd speaks it as well as the real
+// way does.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
 // The way to etcd: requests that are answered once, watches, and the shared stream of keep-alives.
-// What it stands on, gRPC or a simulated cluster, is its own affair; it keeps itself up.
+// What it stands on, a network or a simulated cluster, is its own affair; it keeps itself up.
 //
 // The rules of core/loop.hpp hold: the loop's thread; a completion runs later, at most once, by the
 // deadline plus a turn; dropping an op drops the interest (and cancels the request, which may have
@@ -32,7 +32,7 @@
 //   denied           wrong password, permission denied, a user is needed, a certificate refused
 //   lost             the lease that was named does not exist
 //   invalid          what etcd refuses as a request; also a name in a certificate that is not the
-//                    server's, an endpoint that does not speak gRPC: trouble() has the sentence
+//                    server's, an endpoint that does not speak gRPC: why() has the sentence
 #pragma once
 
 #include <chrono>

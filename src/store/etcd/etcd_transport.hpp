@@ -1,5 +1,5 @@
-// Bytes to the members of a cluster of etcd and back: what gRPC does for us, and nothing more.
-// Which member is asked, what is repeated and what an answer means is decided above.
+// Bytes to the members of a cluster of etcd and back, as gRPC carries them, and nothing more. Which
+// member is asked, what is repeated and what an answer means is decided above.
 //
 // The rules of core/loop.hpp hold. Nothing is repeated, and there is no waiting for a member: a
 // call begins to connect when it must, and fails when that fails.
@@ -13,33 +13,25 @@
 
 #include "core/loop.hpp"
 #include "core/unique_function.hpp"
+#include "wire/grpc/grpc_status.hpp"
 
 namespace trinco::detail::etcd {
 
-// gRPC's; the numbers are part of its protocol.
-enum class wire_code : int {
-    ok = 0,
-    canceled = 1,
-    unknown = 2,
-    invalid_argument = 3,
-    deadline_exceeded = 4,
-    not_found = 5,
-    already_exists = 6,
-    permission_denied = 7,
-    resource_exhausted = 8,
-    failed_precondition = 9,
-    aborted = 10,
-    out_of_range = 11,
-    unimplemented = 12,
-    internal = 13,
-    unavailable = 14,
-    data_loss = 15,
-    unauthenticated = 16,
+using wire_code = grpc_code;
+
+// Whose word a status is.
+enum class wire_cause : std::uint8_t {
+    server,       // the member's own; or the deadline passed
+    not_sent,     // there was no connection, or the member did not look at it: not carried out
+    broken,       // the connection ended, or the answer is of no use: perhaps carried out
+    misdirected,  // not carried out, nor will it be there: no etcd, no TLS, another name
+    distrusted,   // as here: a certificate is not believed, theirs or ours
 };
 
 struct wire_status {
     wire_code code = wire_code::ok;
-    std::string text;
+    std::string text;  // the server's; else a sentence about it, without its name
+    wire_cause by = wire_cause::server;
     [[nodiscard]] bool good() const noexcept { return code == wire_code::ok; }
 };
 

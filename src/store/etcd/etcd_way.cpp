@@ -105,7 +105,7 @@ void etcd_way::answered(std::size_t endpoint, const wire_status& status) {
                    : what.sentence;
     by_.renew({endpoint, lane::requests});
     ++failures_;
-    if (what.hopeless || status.code == wire_code::invalid_argument) {
+    if (what.hopeless) {
         ++hopeless_;
         hopeless_code_ = what.code;
     }

@@ -5,7 +5,6 @@ path."""
 
 import concurrent.futures
 import contextlib
-import os
 import socket
 import threading
 
@@ -234,5 +233,4 @@ class PlainText(EtcdScene):
 
 
 if __name__ == '__main__':
-    os.environ.pop('GRPC_VERBOSITY', None)
     main()

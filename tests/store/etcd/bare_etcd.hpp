@@ -15,7 +15,7 @@
 #include "net/event_loop.hpp"
 #include "store/etcd/etcd_client.hpp"
 #include "store/etcd/etcd_layout.hpp"
-#include "store/etcd/grpc_transport.hpp"
+#include "store/etcd/http2_transport.hpp"
 
 namespace trinco::detail::test {
 
@@ -26,7 +26,7 @@ public:
         run([&] {
             std::vector<stream_address> members{stream_address::tcp("127.0.0.1", port)};
             link_ = etcd::make_etcd_client(
-                on_, etcd::make_grpc_transport(on_, std::move(members), {}), {});
+                on_, etcd::make_http2_transport(on_, std::move(members), {}), {});
         });
     }
     ~bare_etcd() {
@@ -40,6 +40,8 @@ public:
     bare_etcd& operator=(const bare_etcd&) = delete;
 
     void commit(const std::string& key) { txn({{}, {etcd::put_request{key, "x", 0}}, {}}); }
+    // The two transactions of a lock that nobody else wants: in under this lease, and out.
+    void enter_and_leave(const std::string& queue, std::int64_t lease);
     // Holds so many locks, named PREFIX0, PREFIX1 ..., under a lease of ten minutes: that one.
     std::int64_t hold(const std::string& prefix, int many);
     void revoke(std::int64_t lease) {
@@ -113,6 +115,21 @@ private:
     op watch_;
     unique_function<void()> seen_;
 };
+
+inline void bare_etcd::enter_and_leave(const std::string& queue, std::int64_t lease) {
+    const auto key = etcd::entry_key(queue, lease, {1});
+    const std::string note(100, 'x');
+    etcd::range_request all;
+    all.keys = etcd::all_under(queue + "/");
+    all.limit = 16;
+    all.order = etcd::range_request::order_t::ascend;
+    all.by = etcd::range_request::by_t::create_revision;
+    const etcd::range_request own{{key, {}}};
+    const auto in = txn({{{{key, {}}}}, {etcd::put_request{key, note, lease}, all}, {own, all}});
+    etcd::comparison same{{key, {}}};
+    same.number = in.revision;
+    txn({{same}, {etcd::erase_request{{key, {}}}}, {own}});
+}
 
 inline std::int64_t bare_etcd::hold(const std::string& prefix, int many) {
     constexpr int in_a_step = 100;

@@ -32,7 +32,8 @@ TEST_F(EtcdClient, what_all_say_and_will_say_again_is_the_reason_of_what_was_tol
     const auto answer = put(10s);
     run();
     by_->answer(by_->waiting(method::status).at(0),
-                {wire_code::unavailable, "failed to connect: CERTIFICATE_VERIFY_FAILED"});
+                {wire_code::unavailable,
+                 "its certificate is not from an authority of ca=", wire_cause::distrusted});
     EXPECT_EQ(answer->error.value(), errc::denied);
     EXPECT_NE(rpc_->why(errc::denied).find("ca="), std::string::npos);
     EXPECT_NE(rpc_->why(errc::unavailable).find("ca="), std::string::npos);
@@ -72,7 +73,8 @@ TEST_F(EtcdClient, what_a_full_server_may_have_carried_out_is_not_called_refused
             << "that it can be read does not make room";
     }
     const auto lost = put();
-    by_->answer(by_->waiting(method::txn).at(0), {wire_code::unavailable, "Socket closed"});
+    by_->answer(by_->waiting(method::txn).at(0),
+                {wire_code::unavailable, "the connection broke", wire_cause::broken});
     EXPECT_EQ(lost->error.value(), errc::unknown_outcome);
     EXPECT_FALSE(lost->value.settled);
     const auto many = put();

@@ -54,7 +54,8 @@ TEST_F(EtcdClient, what_all_say_and_will_say_again_is_said_at_once) {
     for (int i = 0; i < 2; ++i) {
         run();
         by_->answer(by_->waiting(method::status).at(0),
-                    {wire_code::unavailable, "failed to connect: CERTIFICATE_VERIFY_FAILED"});
+                    {wire_code::unavailable,
+                     "its certificate is not believed; name ca=", wire_cause::distrusted});
     }
     run();
     ASSERT_TRUE(answer->error);
@@ -90,10 +91,16 @@ TEST_F(EtcdClient, a_change_is_sent_again_only_when_it_was_not_carried_out) {
     come_up();
     auto sent = by_->waiting(method::txn);
     by_->answer(sent[0], {wire_code::unavailable, "etcdserver: no leader"});
-    by_->answer(sent[1], {wire_code::unavailable, "Socket closed"});
+    by_->answer(sent[1], {wire_code::unavailable, "it ended", wire_cause::broken});
     EXPECT_FALSE(first->error);
     EXPECT_EQ(second->error.value(), errc::unknown_outcome);
     run(50ms);
+    come_up();
+    sent = by_->waiting(method::txn);
+    ASSERT_EQ(sent.size(), 1U);
+    by_->answer(sent[0], {wire_code::unavailable, "connection refused", wire_cause::not_sent});
+    EXPECT_FALSE(first->error);
+    run(100ms);
     come_up();
     sent = by_->waiting(method::txn);
     ASSERT_EQ(sent.size(), 1U);
@@ -203,7 +210,7 @@ TEST_F(EtcdClient, a_watch_goes_on_behind_what_it_told) {
     stream->heard(
         proto_bytes().text(1, header(20)).number(2, 1).number(7, 1).text(11, put_event("k", 15)));
     EXPECT_EQ(w->news.size(), 1U) << "the rest of what happened then follows";
-    stream->ended({wire_code::unavailable, "Socket closed"});
+    stream->ended({wire_code::unavailable, "it ended", wire_cause::broken});
     run(30ms);
     come_up();
     stream = by_->open_streams(method::watch).at(0);
@@ -227,7 +234,9 @@ TEST_F(EtcdClient, from_now_on_begins_where_the_watch_was_created) {
     const auto w = watch(what);
     come_up();
     by_->open_streams(method::watch).at(0)->heard(created(1, 20));
-    by_->open_streams(method::watch).at(0)->ended({wire_code::unavailable, "Socket closed"});
+    by_->open_streams(method::watch)
+        .at(0)
+        ->ended({wire_code::unavailable, "it ended", wire_cause::broken});
     run(30ms);
     come_up();
     auto next = what;
@@ -274,8 +283,8 @@ private:
             {},
             {},
             {wire_code::unavailable, "etcdserver: no leader"},
-            {wire_code::unavailable, "failed to connect to all addresses"},
-            {wire_code::unavailable, "Socket closed"},
+            {wire_code::unavailable, "connection refused", wire_cause::not_sent},
+            {wire_code::unavailable, "it ended", wire_cause::broken},
             {wire_code::unauthenticated, "etcdserver: invalid auth token"},
             {wire_code::resource_exhausted, "etcdserver: too many requests"},
             {wire_code::unknown, "?"}};

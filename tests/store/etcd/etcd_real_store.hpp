@@ -13,8 +13,9 @@
 
 #include "store/etcd/etcd_client.hpp"
 #include "store/etcd/etcd_locks.hpp"
-#include "store/etcd/grpc_transport.hpp"
+#include "store/etcd/http2_transport.hpp"
 #include "tests/contract/driven_loop.hpp"
+#include "tests/net/threaded_streams.hpp"
 #include "tests/store/etcd/test_etcd.hpp"
 #include "trinco/error.hpp"
 
@@ -34,8 +35,15 @@ protected:
         for (std::size_t i = 0; i < server_->size(); ++i) {
             members.push_back(stream_address::tcp("127.0.0.1", server_->port(i)));
         }
+        connect(members);
+    }
+    void connect(const std::vector<stream_address>& members, etcd::credentials who = {}) {
         store_ = std::make_unique<etcd_locks>(
-            on_, etcd::make_etcd_client(on_, etcd::make_grpc_transport(on_, members, {}), {}));
+            on_,
+            etcd::make_etcd_client(on_,
+                                   etcd::make_http2_transport(
+                                       on_, std::make_unique<threaded_streams>(on_), members, {}),
+                                   std::move(who)));
     }
     void TearDown() override { store_.reset(); }
 

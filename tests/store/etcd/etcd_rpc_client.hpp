@@ -10,7 +10,7 @@
 
 #include "net/event_loop.hpp"
 #include "store/etcd/etcd_client.hpp"
-#include "store/etcd/grpc_transport.hpp"
+#include "store/etcd/http2_transport.hpp"
 #include "tests/net/stream_harness.hpp"
 
 namespace trinco::detail::test {
@@ -30,7 +30,7 @@ public:
         on_.start();
         run_and_wait(on_, patience, [&] {
             rpc_ = etcd::make_etcd_client(
-                on_, etcd::make_grpc_transport(on_, std::move(members), std::move(tls)),
+                on_, etcd::make_http2_transport(on_, std::move(members), std::move(tls)),
                 std::move(who));
         });
     }

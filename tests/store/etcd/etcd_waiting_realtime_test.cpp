@@ -150,12 +150,7 @@ TEST_P(EtcdWaiting, ATokenOfAUserThatExpiresDuringAWaitIsFetchedAnew) {
     start({.program = {}, .more = {"--auth-token-ttl=1"}});
     if (IsSkipped()) return;
     server_->demand_login("secret");
-    store_ = std::make_unique<etcd_locks>(
-        on_,
-        etcd::make_etcd_client(
-            on_,
-            etcd::make_grpc_transport(on_, {stream_address::tcp("127.0.0.1", server_->port())}, {}),
-            {"root", "secret"}));
+    connect({stream_address::tcp("127.0.0.1", server_->port())}, {"root", "secret"});
     const auto on = open();
     enter(on, 1, "n");
     enter(on, 2, "n");
@@ -211,8 +206,8 @@ TEST_P(EtcdWaiting, AnEnterThatLandsAfterItsCallerGaveUpIsFoundAndRemoved) {
     start();
     if (IsSkipped()) return;
     auto way = std::make_unique<late_transport>(
-        on_,
-        etcd::make_grpc_transport(on_, {stream_address::tcp("127.0.0.1", server_->port())}, {}));
+        on_, etcd::make_http2_transport(on_, std::make_unique<threaded_streams>(on_),
+                                        {stream_address::tcp("127.0.0.1", server_->port())}, {}));
     auto& wire = *way;
     store_ = std::make_unique<etcd_locks>(on_, etcd::make_etcd_client(on_, std::move(way), {}));
     session_settings settings;

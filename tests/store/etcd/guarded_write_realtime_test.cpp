@@ -1,6 +1,6 @@
 // Guarded writes on real servers, 3.5 and 3.4, by processes that are stopped while they hold a lock
-// and go on too late. Each holder is a process of its own, which is forked before anything of gRPC
-// begins here: this process opens no store, and looks with etcdctl.
+// and go on too late. Each holder is a process of its own, which is forked before a store is
+// opened here: this process opens no store, and looks with etcdctl.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>

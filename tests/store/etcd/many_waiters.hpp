@@ -1,6 +1,6 @@
 // A process in which many locks wait, looked at from outside: what it takes, and what it leaves.
 //
-// It is forked, so make it before this process begins anything of gRPC. It ends with the object.
+// It is forked, so make it before this process opens a store. It ends with the object.
 // Threads: one at a time. Whatever cannot be done in 60 s throws std::runtime_error.
 #pragma once
 
@@ -17,8 +17,8 @@ public:
     many_waiters(const many_waiters&) = delete;
     many_waiters& operator=(const many_waiters&) = delete;
 
-    // Locks and unlocks once, in a store that is closed again: what the process then has of gRPC
-    // stays with it.
+    // Locks and unlocks once, in a store that is closed again: what libraries then keep is not
+    // taken for something that is left.
     void warm_up();
     // Begins to wait for the locks PREFIX0, PREFIX1 ... in one session, beside so many breakers.
     void begin(const std::string& prefix, int locks, int breakers);
