@@ -211,14 +211,13 @@ bool contender::leave(std::chrono::milliseconds within) {
     lock_->on_loss(nullptr);
     const auto shell = lock_access::shell(*session_);
     const auto answer = std::make_shared<detail::awaited>();
+    const auto by = std::chrono::steady_clock::now() + within;
     shell->on().post([shell, answer, within] {
         shell->core()->close(shell->on().now() + within,
                              [answer](std::error_code error) { answer->set(error); });
     });
-    if (!here_until([&] { return answer->is_set(); }, within)) {
-        if (!answer->wait_until(std::chrono::steady_clock::now() + within)) return false;
-    }
-    return !answer->error();
+    static_cast<void>(here_until([&] { return answer->is_set(); }, within));
+    return answer->wait_until(by) && !answer->error();
 }
 
 }  // namespace trinco::program

@@ -128,15 +128,17 @@ starting start_when_told(const std::function<const new_command*()>& told) {
     new_program all;                    // made by that process, in our memory
     volatile bool is_becoming = false;  // as is this said
     const ::pid_t guardian = ::getpid();
-    const ::pid_t process = ::vfork();
-    if (process == 0) {
+    // What is thrown there must not unwind our stack: it would end that process alone.
+    const auto wait_and_become = [&]() noexcept {
         be_a_command(guardian);
         const new_command* const what = told();
         if (what == nullptr) ::_exit(0);
         all = program_of(*what);
         is_becoming = true;
         become(all, what->keep_open, answer[1]);
-    }
+    };
+    const ::pid_t process = ::vfork();
+    if (process == 0) wait_and_become();
     ::close(answer[1]);
     if (is_becoming) return {.process = process, .answer = answer[0]};
     ::close(answer[0]);

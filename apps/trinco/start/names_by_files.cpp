@@ -82,6 +82,7 @@ int __wrap_getpwuid_r(::uid_t user, ::passwd* entry, char* space, std::size_t si
         if (one == nullptr) break;
         if (one->gr_name == std::string_view(name)) return one;
     }
+    ask_the_whole_program();
     return nullptr;
 }
 

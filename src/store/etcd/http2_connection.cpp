@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
+#include <new>
 #include <utility>
 
 #include "store/etcd/http2_trouble.hpp"
@@ -106,11 +108,12 @@ void http2_connection::end() noexcept {
     silent_ = true;
     hang_up();
     for (const auto& one : std::exchange(due_, {})) one->forget();
-    for (const auto& one : std::exchange(open_, {})) {
-        one->is_open = false;
+    const auto all = std::exchange(open_, {});
+    for (const auto& one : all) {
+        one->is_open = false;  // before what one of them owns may drop another
         one->belongs_to(nullptr);
-        one->forget();
     }
+    for (const auto& one : all) one->forget();
 }
 
 // ---- the connection -----------------------------------------------------------------------------
@@ -140,11 +143,18 @@ void http2_connection::arrived(std::error_code error, std::string_view bytes) {
     heard_ = loop_.now();
     const bool was_ready = client_->is_ready();
     tells_soon_ = true;
-    client_->feed(bytes);
+    try {
+        client_->feed(bytes);
+    } catch (const std::bad_alloc&) {
+        tells_soon_ = false;
+        return fail({wire_code::unavailable, "this process has no memory left for its answers",
+                     wire_cause::broken});
+    }
     if (!was_ready && client_->is_ready()) limit_.cancel();
-    if (const auto& goodbye = client_->goodbye(); goodbye && !leaves_) {
+    if (const auto& goodbye = client_->goodbye()) {
         leaves_ = true;
-        if (goodbye->code == http2_code::enhance_your_calm) {
+        const bool wants_calm = goodbye->code == http2_code::enhance_your_calm;
+        if (wants_calm && !std::exchange(is_calmed_, true)) {
             place_->ping_after =
                 std::min<boot_clock::duration>(2 * place_->ping_after, ping_after_most);
         }
@@ -156,8 +166,9 @@ void http2_connection::arrived(std::error_code error, std::string_view bytes) {
 
 // One write at a time; what comes up meanwhile goes out with the next.
 void http2_connection::flush() {
-    if (in_ != state::connected || writes_ || corked_) return;
-    auto bytes = client_->take();
+    if (in_ != state::connected || corked_) return;
+    const bool is_free = !writes_;
+    auto bytes = is_free ? client_->take() : std::string();
     if (!bytes.empty()) {
         writes_ = true;
         writing_ = stream_->write(std::move(bytes),
@@ -165,7 +176,7 @@ void http2_connection::flush() {
     }
     if (client_->fault()) {
         fail(not_understood(*client_->fault()));
-    } else if (client_->is_over()) {
+    } else if (is_free && client_->is_over()) {
         fail({wire_code::unavailable, "it ended the connection", wire_cause::broken});
     }
 }
@@ -229,10 +240,11 @@ void http2_connection::tell() {
     corked_ = true;
     for (const auto& one : std::exchange(due_, {})) {
         one->is_due = false;
-        if (silent_) {
-            one->forget();
-        } else {
-            one->tell();
+        try {
+            silent_ ? one->forget() : one->tell();
+        } catch (...) {
+            // The loop says so; the others are told all the same.
+            loop_.post([thrown = std::current_exception()] { std::rethrow_exception(thrown); });
         }
     }
     corked_ = false;

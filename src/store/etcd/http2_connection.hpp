@@ -60,6 +60,8 @@ private:
     enum class state : std::uint8_t { connecting, connected, over };
 
     void has_news(http2_exchange& of) override;
+    void spoke_grpc() override { speaks_grpc_ = true; }
+    [[nodiscard]] bool speaks_grpc() const noexcept override { return speaks_grpc_; }
     void connected(std::unique_ptr<byte_stream> stream);
     void submit(http2_exchange& one);
     void read();
@@ -83,6 +85,8 @@ private:
     bool corked_ = false;  // more may come in this turn, and goes out with it
     bool tells_soon_ = false;
     bool silent_ = false;  // nothing is told any more
+    bool is_calmed_ = false;
+    bool speaks_grpc_ = false;  // as it has shown
     std::unique_ptr<byte_stream> stream_;
     std::unique_ptr<http2_client> client_;
     std::list<std::shared_ptr<http2_exchange>> open_;

@@ -104,9 +104,11 @@ wire_status http2_exchange::status_of(http2_end how) {
         case grpc_verdict::by_t::broken:
             return {status.code, std::move(status.text), wire_cause::broken};
         case grpc_verdict::by_t::not_grpc:
-            // A proxy before an etcd that is away.
-            if (status.code == wire_code::unavailable) {
-                return {status.code, std::move(status.text), wire_cause::broken};
+            // A proxy before an etcd that is away, or that fails itself: the request may have been
+            // carried out behind it.
+            if (status.code == wire_code::unavailable ||
+                (owner_ != nullptr && owner_->speaks_grpc())) {
+                return {wire_code::unavailable, std::move(status.text), wire_cause::broken};
             }
             return {wire_code::unavailable, status.text + ": it is no etcd",
                     wire_cause::misdirected};
@@ -114,6 +116,7 @@ wire_status http2_exchange::status_of(http2_end how) {
     if (is_call() && status.code == wire_code::ok && messages_.size() != 1) {
         return {wire_code::internal, "its answer is without a message", wire_cause::broken};
     }
+    if (owner_ != nullptr) owner_->spoke_grpc();
     return {status.code, std::move(status.text), wire_cause::server};
 }
 

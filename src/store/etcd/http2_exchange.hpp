@@ -22,6 +22,9 @@ public:
     class owner {
     public:
         virtual void has_news(http2_exchange& of) = 0;
+        // Whether the peer has answered as one that speaks gRPC; told when it does.
+        virtual void spoke_grpc() = 0;
+        [[nodiscard]] virtual bool speaks_grpc() const noexcept = 0;
 
     protected:
         ~owner() = default;

@@ -372,6 +372,8 @@ void local_worker::begin(const std::shared_ptr<core>& what) {
         std::thread([own = what] { own->run(); }).detach();
     } catch (const std::system_error& e) {
         error = e.code();
+    } catch (const std::bad_alloc&) {
+        error = std::make_error_code(std::errc::not_enough_memory);
     }
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
     if (!error) return;

@@ -1,6 +1,7 @@
 // The connections of the transport: made, lost, left, and watched over.
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -121,6 +122,41 @@ TEST_F(Http2Transport, what_is_under_way_keeps_the_connection_that_is_renewed) {
     connecting->interest.cancel();
     run(5s);
     EXPECT_FALSE(connecting->status);
+}
+
+TEST_F(Http2Transport, what_a_proxy_before_an_etcd_says_leaves_open_what_became_of_a_request) {
+    for (const auto* const status : {"200", "408", "500"}) {
+        make({});
+        come_up();
+        const auto a = call();
+        run();
+        auto& proxy = members_->last();
+        proxy.head(proxy.last().id, {{":status", status}, {"content-type", "text/html"}}, true);
+        say();
+        EXPECT_STATUS(a, wire_code::unavailable, wire_cause::broken);
+    }
+}
+
+TEST_F(Http2Transport, one_that_throws_keeps_no_other_from_its_answer) {
+    come_up();
+    const auto thrown = by_->call({}, txn_method, "?", {}, at_.now() + 5s,
+                                  [](const etcd::wire_status&, const std::string&) {
+                                      throw std::runtime_error("a callback's");
+                                  });
+    const auto a = call();
+    run();
+    auto& server = members_->last();
+    for (const auto& one : server.requests()) {
+        if (!one.given_up && one.body.find('?') != std::string::npos) server.answer(one.id, "!");
+    }
+    EXPECT_THROW(say(), std::runtime_error);
+    run();
+    EXPECT_STATUS(a, wire_code::ok, wire_cause::server);
+    const auto next = call();
+    run();
+    server.answer(server.last().id, "!");
+    say();
+    EXPECT_STATUS(next, wire_code::ok, wire_cause::server);
 }
 
 TEST_F(Http2Transport, who_is_no_etcd_is_said) {
