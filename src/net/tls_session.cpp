@@ -159,6 +159,11 @@ std::error_code tls_failure(const SSL& session) {
         return of_certificate(::SSL_get_verify_result(&session));
     }
     if (reason == SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED) return tls_errc::certificate_wanted;
+    // Servers in Go 1.19 (etcd 3.4) say so of a certificate that they did not get.
+    if (reason == SSL_AD_REASON_OFFSET + SSL_AD_BAD_CERTIFICATE &&
+        ::SSL_get_certificate(&session) == nullptr) {
+        return tls_errc::certificate_wanted;
+    }
     if (reason == SSL_AD_REASON_OFFSET + SSL_AD_NO_APPLICATION_PROTOCOL) {
         return tls_errc::other_protocol;
     }

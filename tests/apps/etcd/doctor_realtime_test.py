@@ -15,6 +15,11 @@ from etcd_scene import PATIENCE, Cluster, EtcdScene, cluster, main, wait_until
 from secured import ask_for_users
 
 
+# The names of methods as a head of HTTP/2 has them: in Huffman's code of RFC 7541.
+STATUS = bytes.fromhex('9760a924882d9dcb6571afa066a925a87510ac6e48d36a3f')
+MEMBER_LIST = bytes.fromhex('9760a924882d9dcb6571af7a8b5092d8c682d3196cce6427')
+
+
 class Mute:
     """In front of an etcd: a connection is carried both ways until the client says this; from then
     on nothing comes through. A port that takes connections."""
@@ -124,7 +129,7 @@ class OneMember(DoctorScene):
             self.addCleanup(mute.end)
             return self.examine(code=69, url=f'etcd://127.0.0.1:{mute.port}')
         with concurrent.futures.ThreadPoolExecutor() as pool:
-            silent, secretive = pool.map(examined, (b'/Status', b'/MemberList'))
+            silent, secretive = pool.map(examined, (STATUS, MEMBER_LIST))
         self.assertEqual('bad', silent['connect']['level'])
         self.assertEqual('ok', secretive['connect']['level'])
         self.assertEqual('bad', secretive['members']['level'])
