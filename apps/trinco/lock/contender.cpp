@@ -179,15 +179,22 @@ std::optional<bool> contender::ask_whether_there(std::chrono::milliseconds withi
             });
         return judge(a.error, a.value);
     }
-    // Shared, because the answer may come when nobody waits any more.
-    const auto found = std::make_shared<std::optional<bool>>();
-    const detail::op interest = detail::store_access::state(at_)->locks()->owned(
-        lease(), on_.now() + within,
-        [found, judge](std::error_code error, const std::vector<detail::claim_id>& own) {
-            *found = judge(error, own);
-        });
-    static_cast<void>(here_until([&] { return found->has_value(); }, within));
-    return *found;
+    // Shared, because the answer may come when nobody waits any more. Asked from within the loop,
+    // where it can be answered here.
+    struct question {
+        std::optional<bool> found;
+        detail::op interest;
+    };
+    const auto asked = std::make_shared<question>();
+    on_.post([asked, judge, id = lease(), by = on_.now() + within,
+              locks = detail::store_access::state(at_)->locks()] {
+        asked->interest = locks->owned(
+            id, by, [to = std::weak_ptr(asked), judge](std::error_code error, const auto& own) {
+                if (const auto is = to.lock()) is->found = judge(error, own);
+            });
+    });
+    static_cast<void>(here_until([&] { return asked->found.has_value(); }, within));
+    return asked->found;
 }
 
 std::vector<detail::entry> contender::queue() const {
