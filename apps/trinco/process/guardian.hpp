@@ -24,6 +24,9 @@
 //              gone the descriptor below stays open.
 // Not covered  Wrapper and guardian killed or paused in the same instant. There the lock's token
 //              decides.
+//              Whoever stops the process that waits to become the command, in the first 20 ms,
+//              holds the guardian too, until it is continued or killed. The deadlines hold as long
+//              as the wrapper lives.
 //              Without /proc only the group is killed; who left it is waited for.
 // Descriptor   `keep_open` (the session's liveness) is inherited by the command and held by the
 //              guardian until the last descendant is gone.
