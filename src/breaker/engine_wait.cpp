@@ -67,8 +67,8 @@ std::shared_ptr<fleet_link> engine::link_kept() const {
 // ---- on the loop -------------------------------------------------------------------------------
 
 void engine::acquire_async(unique_function<void(permit)> done) {
-    const auto link = link_kept();
-    if (!link || !strict_now()) {
+    const auto link = strict_now() ? link_kept() : nullptr;
+    if (!link) {
         acquire_after_read(std::move(done));
         return;
     }

@@ -47,7 +47,8 @@ time_point fleet_sync::impl::next_time(member& m, time_point now) {
     auto t = std::min(m.forced, m.follow_up);
     // A degraded breaker collects nothing: only what is forced (its knocking) is sent.
     if (!m.degraded || m.unanswered) {
-        const bool news = m.has_news();
+        const bool looks = m.urgent || stopping || m.due <= now;
+        const bool news = looks && m.has_news();
         if (m.urgent && !news) m.urgent = false;
         if (m.urgent || (stopping && news)) return std::max(last_sent + urgent_gap, retry_at);
         if (m.due <= now && !news) {
@@ -83,9 +84,12 @@ std::vector<fleet_sync::impl::member_ptr> fleet_sync::impl::candidates(time_poin
         (m->urgent ? urgent : others).push_back(m);
     }
     // The longest due first, so that no breaker starves behind 64 others.
-    std::stable_sort(others.begin(), others.end(), [](const member_ptr& a, const member_ptr& b) {
-        return std::min(a->due, a->forced) < std::min(b->due, b->forced);
-    });
+    if (others.size() > 1) {  // it allocates, even for one
+        std::stable_sort(others.begin(), others.end(),
+                         [](const member_ptr& a, const member_ptr& b) {
+                             return std::min(a->due, a->forced) < std::min(b->due, b->forced);
+                         });
+    }
     urgent.insert(urgent.end(), others.begin(), others.end());
     if (urgent.size() > max_news) urgent.resize(max_news);
     return urgent;

@@ -45,12 +45,18 @@ void round_trips::answered(boot_clock::duration took) noexcept {
     stretch_ = slow ? std::min(stretch_ * 2, most_stretch) : std::max(stretch_ / 4, 1U);
     last_ = took;
     longest_ = std::max(longest_, took);
-    ring_[seen_++ % kept] = took;
-    auto sorted = ring_;
-    const auto n = std::min(seen_, kept);
-    const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(n / 2);
-    std::nth_element(sorted.begin(), middle, sorted.begin() + static_cast<std::ptrdiff_t>(n));
-    median_ = *middle;
+    auto end = sorted_.begin() + static_cast<std::ptrdiff_t>(std::min(seen_, kept));
+    auto& oldest = ring_[seen_ % kept];
+    if (seen_ >= kept) {
+        const auto gone = std::lower_bound(sorted_.begin(), end, oldest);
+        end = std::move(gone + 1, end, gone);
+    }
+    oldest = took;
+    const auto at = std::upper_bound(sorted_.begin(), end, took);
+    std::move_backward(at, end, end + 1);
+    *at = took;
+    ++seen_;
+    median_ = sorted_[std::min(seen_, kept) / 2];
 }
 
 void round_trips::failed() noexcept {

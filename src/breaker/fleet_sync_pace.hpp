@@ -49,6 +49,7 @@ private:
     static constexpr std::uint32_t most_stretch = 32;
 
     std::array<boot_clock::duration, kept> ring_{};
+    std::array<boot_clock::duration, kept> sorted_{};  // the same, by length
     std::size_t seen_ = 0;
     boot_clock::duration last_{0};
     boot_clock::duration median_{0};

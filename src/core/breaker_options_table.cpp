@@ -132,6 +132,8 @@ constexpr std::array<option_row, 26> table{{
 }};
 // clang-format on
 
+constexpr std::string_view duration_suffix = "_ms";
+
 constexpr std::array<std::string_view, 2> consistency_words = {"cached", "strict"};
 
 template <class T>
@@ -283,7 +285,17 @@ std::string range_text(const option_row& option) {
 }
 
 std::string wire_key(const option_row& option) {
-    return std::string(option.key) + (option.unit == option_unit::duration ? "_ms" : "");
+    std::string key(option.key);
+    if (option.unit == option_unit::duration) key += duration_suffix;
+    return key;
+}
+
+bool is_wire_key(const option_row& option, std::string_view text) noexcept {
+    if (option.unit == option_unit::duration) {
+        if (!text.ends_with(duration_suffix)) return false;
+        text.remove_suffix(duration_suffix.size());
+    }
+    return text == option.key;
 }
 
 std::string wire_value(const option_row& option, const breaker_options& options) {

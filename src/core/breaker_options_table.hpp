@@ -59,6 +59,7 @@ struct option_row {
 
 // The wire form: the key ("_ms" appended for durations) and a number or a word without spaces.
 [[nodiscard]] std::string wire_key(const option_row& option);
+[[nodiscard]] bool is_wire_key(const option_row& option, std::string_view text) noexcept;
 [[nodiscard]] std::string wire_value(const option_row& option, const breaker_options& options);
 // False when the text is not such a value; the range is validate()'s business.
 [[nodiscard]] bool set_from_wire(const option_row& option, std::string_view text,

@@ -82,9 +82,9 @@ private:
                 "B8: not all closed and agreed after healing: " + states_of(fleet_) + why);
             return;
         }
-        const auto era = fleet_.record().era;
+        const auto era = fleet_.told_by_record().era;
         fleet_.run(1s);
-        if (fleet_.record().era != era) fleet_.judge.violated("B8: does not stay closed");
+        if (fleet_.told_by_record().era != era) fleet_.judge.violated("B8: does not stay closed");
     }
 
     void check_sums() {

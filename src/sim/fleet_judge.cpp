@@ -53,12 +53,11 @@ void fleet_judge::violated(const std::string& what) {
     note("VIOLATION " + what);
 }
 
-void fleet_judge::learnt(const std::string& instance, const detail::view& v) {
-    auto& era = eras_[instance];
-    if (era == v.era) return;
-    note(instance + " learns era " + std::to_string(v.era) + " after " + std::to_string(era) +
+void fleet_judge::learnt(const std::string& instance, detail::era_t& last, const detail::view& v) {
+    if (last == v.era) return;
+    note(instance + " learns era " + std::to_string(v.era) + " after " + std::to_string(last) +
          ": " + std::string(trinco::text_of(v.state)) + ", " + v.reason);
-    era = v.era;
+    last = v.era;
 }
 
 void fleet_judge::granted(const std::string& instance, std::uint64_t token,
@@ -135,7 +134,7 @@ op watched_breakers::exchange(std::span<const detail::news> batch, detail::deadl
                                 for (std::size_t i = 0; !ec && i < verdicts.size(); ++i) {
                                     if (verdicts[i].error) continue;
                                     judge_.acknowledged(instance_, seqs[i]);
-                                    judge_.learnt(instance_, verdicts[i].fleet);
+                                    judge_.learnt(instance_, era_, verdicts[i].fleet);
                                 }
                                 done(ec, std::move(verdicts));
                             });
@@ -146,7 +145,7 @@ op watched_breakers::look(const detail::look_request& request, detail::deadline 
     return store_->look(
         request, by,
         [this, done = std::move(done)](std::error_code ec, const detail::glance& seen) mutable {
-            if (!ec && !seen.exchange_first) judge_.learnt(instance_, seen.fleet);
+            if (!ec && !seen.exchange_first) judge_.learnt(instance_, era_, seen.fleet);
             done(ec, seen);
         });
 }
@@ -159,7 +158,7 @@ op watched_breakers::probe(const detail::probe_request& request, detail::deadlin
         [this, takes = request.step == detail::probe_step::take, token = request.token,
          expires = at_.now() + request.lease,
          done = std::move(done)](std::error_code ec, const detail::probe_reply& reply) mutable {
-            if (!ec) judge_.learnt(instance_, reply.fleet);
+            if (!ec) judge_.learnt(instance_, era_, reply.fleet);
             done(ec, reply);
             // Unless the instance did not want it any more.
             if (!ec && takes && reply.granted) judge_.granted(instance_, token, expires);
@@ -179,7 +178,7 @@ op watched_breakers::inspect(std::string_view prefix, std::string_view from, std
 op watched_breakers::subscribe(unique_function<void(const detail::notice&)> on_notice) {
     return store_->subscribe(
         [this, on_notice = std::move(on_notice)](const detail::notice& n) mutable {
-            if (n.kind == detail::notice::kind_t::changed) judge_.learnt(instance_, n.fleet);
+            if (n.kind == detail::notice::kind_t::changed) judge_.learnt(instance_, era_, n.fleet);
             if (n.kind == detail::notice::kind_t::new_server) {
                 judge_.note(instance_ + " meets a new server");
             }

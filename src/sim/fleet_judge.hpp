@@ -39,8 +39,9 @@ public:
     [[nodiscard]] const counts& counted() const noexcept { return counted_; }
     [[nodiscard]] counts unknown() const;
 
-    // What instance learnt; enters the history when the era is another one.
-    void learnt(const std::string& instance, const detail::view& v);
+    // What instance learnt; enters the history when the era is another than the last one, which
+    // the instance keeps.
+    void learnt(const std::string& instance, detail::era_t& last, const detail::view& v);
     // Into the history, with the time.
     void note(const std::string& what);
     void violated(const std::string& what);
@@ -66,7 +67,6 @@ private:
     [[nodiscard]] std::string time() const;
 
     world& world_;
-    std::map<std::string, std::uint64_t> eras_;  // as last learnt by an instance
     std::uint32_t most_probes_ = 0;
     std::map<std::uint64_t, boot_clock::time_point> probes_;
     std::unordered_set<std::uint64_t> settled_;
@@ -99,6 +99,7 @@ private:
     fleet_judge& judge_;
     node& at_;
     std::string instance_;
+    detail::era_t era_ = 0;  // as last learnt
     std::unique_ptr<detail::breaker_store> store_;
 };
 

@@ -78,7 +78,7 @@ private:
     }
 
     bool closed_but_for_the_bad_one() {
-        if (fleet_.record().state != breaker_state::closed) return false;
+        if (fleet_.told_by_record().state != breaker_state::closed) return false;
         for (std::size_t i = 0; i < fleet_.size(); ++i) {
             auto& m = fleet_.member(i);
             if (m.known().state != breaker_state::closed) return false;

@@ -48,14 +48,16 @@ void fleet_member::start() {
 }
 
 void fleet_member::call_regularly(bool on) {
-    arrival_.cancel();
+    ++arrivals_;
     if (on) next_arrival();
 }
 
 void fleet_member::next_arrival() {
     const double u = static_cast<double>((node_.random() >> 11) + 1) * 0x1.0p-53;
     const double gap = -std::log(u) / fleet_.shape.calls_per_second;
-    arrival_ = node_.after(boot_clock::duration(static_cast<std::int64_t>(gap * 1e9)), [this] {
+    const auto when = node_.now() + boot_clock::duration(static_cast<std::int64_t>(gap * 1e9));
+    node_.run_at(when, [this, of = arrivals_] {
+        if (of != arrivals_) return;
         next_arrival();
         call();
     });
@@ -89,16 +91,20 @@ void fleet_member::admitted(permit p) {
         p.settle(fails ? outcome::failure : outcome::success);
         return;
     }
-    const auto id = next_call_++;
-    auto& under_way = calls_[id];
-    under_way.allowed = std::move(p);
-    under_way.timer = node_.after(takes, [this, id, fails] { returned(id, fails); });
+    if (free_places_.empty()) {
+        free_places_.push_back(calls_.size());
+        calls_.emplace_back();
+    }
+    const auto place = free_places_.back();
+    free_places_.pop_back();
+    calls_[place] = std::move(p);
+    node_.run_at(node_.now() + takes, [this, place, fails] { returned(place, fails); });
 }
 
-void fleet_member::returned(std::uint64_t id, bool failed) {
-    const auto found = calls_.find(id);
-    found->second.allowed.settle(failed ? outcome::failure : outcome::success);
-    calls_.erase(found);
+void fleet_member::returned(std::size_t place, bool failed) {
+    auto call = std::move(calls_[place]);
+    free_places_.push_back(place);
+    call.settle(failed ? outcome::failure : outcome::success);
 }
 
 void fleet_member::stop() {
@@ -159,7 +165,7 @@ void fleet::replace(std::size_t i) {
 }
 
 bool fleet::agrees(std::string* why) {
-    const auto r = record();
+    const auto r = told_by_record();
     for (const auto& m : members_) {
         const auto& known = m->known();
         if (known.era == r.era && known.rev == r.rev && known.state == r.state) continue;
@@ -174,7 +180,7 @@ bool fleet::agrees(std::string* why) {
 }
 
 bool fleet::all_in_state(breaker_state s) {
-    if (record().state != s) return false;
+    if (told_by_record().state != s) return false;
     for (const auto& m : members_) {
         if (m->engine().state() != s) return false;
     }
@@ -185,8 +191,7 @@ std::string states_of(fleet& f) {
     const auto say = [](const char* what, breaker_state s) {
         return std::string(what) += trinco::text_of(s);
     };
-    const auto r = f.record();
-    std::string all = say("record ", r.state);
+    std::string all = say("record ", f.told_by_record().state);
     for (std::size_t i = 0; i < f.size(); ++i) {
         const auto s = f.member(i).engine().snapshot();
         all += "; " + f.member(i).name() + say(" local ", s.local_state);

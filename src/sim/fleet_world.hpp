@@ -17,7 +17,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "breaker/engine.hpp"
@@ -83,13 +82,9 @@ public:
     [[nodiscard]] const tally& seen() const noexcept { return seen_; }
 
 private:
-    struct call_under_way {
-        permit allowed;
-        op timer;
-    };
     void next_arrival();
     void admitted(permit p);
-    void returned(std::uint64_t id, bool failed);
+    void returned(std::size_t place, bool failed);
 
     fleet& fleet_;
     std::size_t voter_;
@@ -99,9 +94,9 @@ private:
     std::unique_ptr<detail::breaker_store> store_;
     std::unique_ptr<detail::fleet_sync> sync_;
     std::unique_ptr<detail::engine> engine_;
-    std::unordered_map<std::uint64_t, call_under_way> calls_;
-    std::uint64_t next_call_ = 1;
-    op arrival_;
+    std::vector<permit> calls_;             // under way
+    std::vector<std::size_t> free_places_;  // of calls_
+    std::uint64_t arrivals_ = 0;            // grows when those to come are others
     op stopping_;
     bool stopped_ = false;
     tally seen_;
@@ -133,6 +128,8 @@ public:
     [[nodiscard]] bool agrees(std::string* why = nullptr);
     [[nodiscard]] bool all_in_state(breaker_state s);
     [[nodiscard]] detail::fleet_record record() { return server.memory().record_of("b"); }
+    // What the record says now, without its copy.
+    [[nodiscard]] detail::view told_by_record() { return server.memory().look({"b", {}}).fleet; }
 
     world w;
     network net{w};

@@ -72,20 +72,17 @@ void lossy_breaker_server::flush_all() {
     memory_->clear();
 }
 
-void lossy_breaker_server::attach(lossy_breakers& client) {
-    streams_.push_back(std::make_unique<stream>());
-    streams_.back()->to = &client;
-    streams_.back()->connection = net_.connection(at_, client.client_);
+lossy_breaker_server::stream& lossy_breaker_server::attach(lossy_breakers& client) {
+    streams_.push_back(
+        std::make_unique<stream>(stream{client, net_.connection(at_, client.client_), 0, 0, {}}));
+    return *streams_.back();
 }
 
 void lossy_breaker_server::hang_up(lossy_breakers& client) {
-    std::erase_if(streams_, [&](const auto& s) { return s->to == &client; });
-}
-
-lossy_breaker_server::stream* lossy_breaker_server::stream_of(const lossy_breakers* client) {
-    const auto found = std::find_if(streams_.begin(), streams_.end(),
-                                    [&](const auto& s) { return s->to == client; });
-    return found == streams_.end() ? nullptr : found->get();
+    if (const auto* gone = std::exchange(client.stream_, nullptr)) {
+        streams_.erase(std::find_if(streams_.begin(), streams_.end(),
+                                    [&](const auto& s) { return s.get() == gone; }));
+    }
 }
 
 void lossy_breaker_server::renew(stream& s) {
@@ -97,17 +94,18 @@ void lossy_breaker_server::renew(stream& s) {
 void lossy_breaker_server::publish(const notice& n) {
     // The memory server's own word for restore(); here connections tell.
     if (n.kind == notice::kind_t::new_server || n.kind == notice::kind_t::gap) return;
+    const auto told = std::make_shared<const notice>(n);
     for (auto& s : streams_) {
-        const auto connection = net_.connection(at_, s->to->client_);
+        const auto connection = net_.connection(at_, s->to.client_);
         if (connection != s->connection) {  // broken by the network alone, and made anew
             renew(*s);
             s->connection = connection;
         }
         const bool quiet = s->last == s->acknowledged;
-        net_.send(at_, s->to->client_,
-                  [to = std::weak_ptr(s->to->self_), connection, number = ++s->last, n] {
+        net_.send(at_, s->to.client_,
+                  [to = std::weak_ptr(s->to.self_), connection, number = ++s->last, told] {
                       if (const auto alive = to.lock()) {
-                          (*alive)->arrived(connection, number, false, n);
+                          (*alive)->arrived(connection, number, told);
                       }
                   });
         if (quiet) {
@@ -120,25 +118,28 @@ void lossy_breaker_server::publish(const notice& n) {
 // Repeated until the client has acknowledged it.
 void lossy_breaker_server::beat(stream& s) {
     if (s.last == s.acknowledged) return;
-    net_.send(at_, s.to->client_,
-              [to = std::weak_ptr(s.to->self_), connection = s.connection, last = s.last] {
-                  if (const auto alive = to.lock()) {
-                      (*alive)->arrived(connection, last, true, {});
-                  }
+    net_.send(at_, s.to.client_,
+              [to = std::weak_ptr(s.to.self_), connection = s.connection, last = s.last] {
+                  if (const auto alive = to.lock()) (*alive)->beaten(connection, last);
               });
     s.heartbeat = at_.after(heartbeat_every, [this, &s] { beat(s); });
 }
 
 // ---- the client ---------------------------------------------------------------------------------
 
+void lossy_breakers::pending::leave() noexcept {
+    if (auto* store = std::exchange(of, nullptr)) {
+        std::erase_if(store->calls_, [this](const auto& p) { return p.get() == this; });
+    }
+}
+
 template <class T>
 struct lossy_breakers::pending_call final : pending {
     detail::completion<T> done;
-    void finish(std::error_code ec, T value) {
+    void finish(std::error_code ec, T&& value) {
+        leave();
         timer.cancel();
-        const auto f = std::make_shared<detail::completion<T>>(std::move(done));
-        done = nullptr;
-        if (*f) (*f)(ec, std::move(value));
+        if (auto f = std::exchange(done, nullptr)) f(ec, std::move(value));
     }
     void fail(std::error_code ec) override { finish(ec, T{}); }
     void forget() override {
@@ -149,15 +150,20 @@ struct lossy_breakers::pending_call final : pending {
 
 lossy_breakers::lossy_breakers(network& net, node& client, lossy_breaker_server& server,
                                detail::breaker_identity who)
-    : net_(net), client_(client), server_(server), who_(std::move(who)) {
+    : net_(net),
+      client_(client),
+      server_(server),
+      who_(std::move(who)),
+      stream_(&server.attach(*this)) {
     known_life_ = server_.life_;
-    server_.attach(*this);
     break_watch_ = net_.on_break(client_, server_.at_, [this] { broke(); });
 }
 
 lossy_breakers::~lossy_breakers() {
     server_.hang_up(*this);
-    for (const auto& [id, waiting] : calls_) waiting->forget();
+    const auto waiting = std::exchange(calls_, {});
+    for (const auto& p : waiting) p->of = nullptr;
+    for (const auto& p : waiting) p->forget();
 }
 
 template <class T, class Serve>
@@ -167,29 +173,28 @@ op lossy_breakers::call(std::error_code error, detail::deadline by, detail::comp
     if (by <= client_.now()) error = errc::unavailable;
     if (calls_.size() >= max_under_way) error = errc::busy;
     if (!error && server_.down_) error = errc::unavailable;
-    const auto id = next_call_++;
     const auto mine = std::make_shared<pending_call<T>>();
     mine->done = std::move(done);
+    mine->of = this;
     mine->connection = net_.connection(client_, server_.at_);
-    calls_.emplace(id, mine);
-    const auto finish = [alive = std::weak_ptr(self_), mine, id](std::error_code ec, T value) {
-        if (const auto self = alive.lock()) (*self)->calls_.erase(id);
-        mine->finish(ec, std::move(value));
-    };
+    calls_.push_back(mine);
     if (error) {
-        mine->timer = client_.at(client_.now(), [finish, error] { finish(error, T{}); });
+        mine->timer = client_.at(client_.now(), [mine, error] { mine->fail(error); });
     } else {
-        mine->timer = client_.at(by, [finish] { finish(errc::unknown_outcome, T{}); });
-        net_.send(client_, server_.at_,
-                  [&net = net_, &server = server_, &client = client_, serve, finish] {
-                      if (server.down_) return;
-                      net.send(server.at_, client,
-                               [finish, answer = serve(server)] { finish({}, answer); });
-                  });
+        mine->timer = client_.at(by, [mine] { mine->fail(errc::unknown_outcome); });
+        net_.send(
+            client_, server_.at_,
+            [&net = net_, &server = server_, &client = client_, serve = std::move(serve), mine] {
+                if (server.down_) return;
+                // Of two copies one completes the call; the other finds it completed.
+                net.send(server.at_, client, [mine, answer = serve(server)]() mutable {
+                    mine->finish({}, std::move(answer));
+                });
+            });
     }
-    return op([alive = std::weak_ptr(self_), mine, id] {
+    return op([mine] {
         mine->forget();
-        if (const auto self = alive.lock()) (*self)->calls_.erase(id);
+        mine->leave();
     });
 }
 
@@ -312,8 +317,9 @@ void lossy_breakers::broke() {
     const auto now_on = net_.connection(client_, server_.at_);
     std::vector<std::shared_ptr<pending>> lost;
     std::erase_if(calls_, [&](const auto& c) {
-        if (c.second->connection == now_on) return false;
-        lost.push_back(c.second);
+        if (c->connection == now_on) return false;
+        c->of = nullptr;
+        lost.push_back(c);
         return true;
     });
     expected_ = 1;
@@ -332,27 +338,33 @@ void lossy_breakers::broke() {
     }
 }
 
-void lossy_breakers::arrived(std::uint64_t connection, std::uint64_t number, bool beat,
-                             const notice& n) {
+void lossy_breakers::beaten(std::uint64_t connection, std::uint64_t number) {
     if (connection != net_.connection(client_, server_.at_)) return;
-    if (beat) {
-        highest_beat_ = std::max(highest_beat_, number);
-        net_.send(client_, server_.at_, [this_server = &server_, me = this, connection, number] {
-            auto* s = this_server->stream_of(me);
-            if (s != nullptr && s->connection == connection) {
-                s->acknowledged = std::max(s->acknowledged, number);
-            }
-        });
-    } else if (number >= expected_) {
-        held_.emplace(number, n);
-    }
+    highest_beat_ = std::max(highest_beat_, number);
+    net_.send(client_, server_.at_, [me = std::weak_ptr(self_), connection, number] {
+        const auto alive = me.lock();
+        auto* const s = alive ? (*alive)->stream_ : nullptr;
+        if (s != nullptr && s->connection == connection) {
+            s->acknowledged = std::max(s->acknowledged, number);
+        }
+    });
+    look_for_holes();
+}
+
+void lossy_breakers::arrived(std::uint64_t connection, std::uint64_t number, const notice_ptr& n) {
+    if (connection != net_.connection(client_, server_.at_)) return;
+    if (number >= expected_) held_.emplace(number, n);
     const auto alive = std::weak_ptr(self_);
     while (!held_.empty() && held_.begin()->first == expected_) {
         const auto next = held_.extract(held_.begin()).mapped();
         ++expected_;
-        tell(next);
+        tell(*next);
         if (alive.expired()) return;
     }
+    look_for_holes();
+}
+
+void lossy_breakers::look_for_holes() {
     const bool hole = !held_.empty() || highest_beat_ >= expected_;
     if (hole == waits_for_hole_) return;
     waits_for_hole_ = hole;

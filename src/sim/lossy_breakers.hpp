@@ -65,7 +65,7 @@ private:
 
     // The stream of notices to one client: numbered within one connection.
     struct stream {
-        lossy_breakers* to;
+        lossy_breakers& to;
         std::uint64_t connection = 0;
         std::uint64_t last = 0;
         std::uint64_t acknowledged = 0;
@@ -74,12 +74,10 @@ private:
 
     void listen();
     void stop_listening();
-    void attach(lossy_breakers& client);
+    stream& attach(lossy_breakers& client);
     void publish(const detail::notice& n);
     void renew(stream& s);
     void beat(stream& s);
-    [[nodiscard]] stream* stream_of(const lossy_breakers* client);
-
     world& world_;
     network& net_;
     node& at_;
@@ -114,12 +112,15 @@ public:
 
 private:
     friend class lossy_breaker_server;
+    using notice_ptr = std::shared_ptr<const detail::notice>;
 
     // A request on its way; finish() completes it once.
     struct pending {
         virtual ~pending() = default;
         virtual void fail(std::error_code ec) = 0;
-        virtual void forget() = 0;  // whoever waits is gone
+        virtual void forget() = 0;     // whoever waits is gone
+        void leave() noexcept;         // it is not under way any more
+        lossy_breakers* of = nullptr;  // null: has left
         std::uint64_t connection = 0;
         op timer;
     };
@@ -131,8 +132,9 @@ private:
     [[nodiscard]] op call(std::error_code error, detail::deadline by, detail::completion<T> done,
                           Serve serve);
     void broke();
-    void arrived(std::uint64_t connection, std::uint64_t number, bool beat,
-                 const detail::notice& n);
+    void arrived(std::uint64_t connection, std::uint64_t number, const notice_ptr& n);
+    void beaten(std::uint64_t connection, std::uint64_t number);
+    void look_for_holes();
     void give_up_on_holes();
     void tell(const detail::notice& n);
     [[nodiscard]] bool may_wait(const detail::notice& n);
@@ -142,8 +144,8 @@ private:
     node& client_;
     lossy_breaker_server& server_;
     detail::breaker_identity who_;
-    std::map<std::uint64_t, std::shared_ptr<pending>> calls_;
-    std::uint64_t next_call_ = 1;
+    std::vector<std::shared_ptr<pending>> calls_;  // in the order of asking
+    lossy_breaker_server::stream* stream_;         // null: hung up
     std::shared_ptr<unique_function<void(const detail::notice&)>> subscriber_;
     unique_function<bool(const detail::opening&)> on_opening_;
     std::vector<detail::notice> waiting_;  // told a moment after their opening was foretold
@@ -154,7 +156,7 @@ private:
     // The stream's receiving end.
     std::uint64_t expected_ = 1;
     std::uint64_t highest_beat_ = 0;
-    std::map<std::uint64_t, detail::notice> held_;  // arrived before their predecessors
+    std::map<std::uint64_t, notice_ptr> held_;  // arrived before their predecessors
     bool waits_for_hole_ = false;
     op hole_timer_;
     std::shared_ptr<lossy_breakers*> self_ = std::make_shared<lossy_breakers*>(this);

@@ -12,47 +12,42 @@ network::link network::pair_of(const node& a, const node& b) noexcept {
 void network::send(node& from, node& to, unique_function<void()> deliver) {
     if (!from.alive()) return;
     ++sent_;
-    const auto f = std::make_shared<unique_function<void()>>(std::move(deliver));
+    const auto m =
+        std::make_shared<message>(message{from, to, connection(from, to), std::move(deliver)});
     const bool twice = world_.chance(faults_.p_duplicate);
-    deliver_one(from, to, f);
+    deliver_one(m);
     if (twice) {
         ++duplicated_;
-        deliver_one(from, to, f);
+        deliver_one(m);
     }
 }
 
-void network::deliver_one(node& from, node& to, const std::shared_ptr<unique_function<void()>>& f) {
+void network::deliver_one(const std::shared_ptr<message>& m) {
     if (world_.chance(faults_.p_drop)) {
         ++dropped_;
         return;
     }
     auto delay = world_.between(faults_.delay_min, faults_.delay_max);
     if (world_.chance(faults_.p_slow)) delay = world_.between(faults_.delay_max, faults_.slow_max);
-    world_.schedule(
-        delay, [alive = std::weak_ptr<network*>(self_), &from, &to, f, on = connection(from, to)] {
-            if (const auto net = alive.lock()) (*net)->arrive(from, to, f, on);
-        });
+    world_.schedule(delay, [this, m] { arrive(m); });
 }
 
-void network::arrive(node& from, node& to, std::shared_ptr<unique_function<void()>> f,
-                     std::uint64_t sent_on) {
-    if (cut_.contains({&from, &to}) || connection(from, to) != sent_on) {
+void network::arrive(std::shared_ptr<message> m) {
+    const link way{&m->from, &m->to};
+    if (cut_.contains(way) || connection(m->from, m->to) != m->sent_on) {
         ++dropped_;
         return;
     }
-    auto again = [alive = std::weak_ptr<network*>(self_), &from, &to, f, sent_on] {
-        if (const auto net = alive.lock()) (*net)->arrive(from, to, f, sent_on);
-    };
-    if (const auto held = clogged_.find({&from, &to});
+    if (const auto held = clogged_.find(way);
         held != clogged_.end() && held->second > world_.now()) {
-        world_.schedule(held->second - world_.now(), std::move(again));
+        world_.schedule(held->second - world_.now(), [this, m = std::move(m)] { arrive(m); });
         return;
     }
     // It lies in the receiver's buffer until the node runs; a connection that breaks takes it
     // along.
-    auto deliver = [alive = std::weak_ptr<network*>(self_), &from, &to, f = std::move(f), sent_on] {
-        const auto net = alive.lock();
-        if (net && (*net)->connection(from, to) == sent_on) (*f)();
+    auto& to = m->to;
+    auto deliver = [this, m = std::move(m)] {
+        if (connection(m->from, m->to) == m->sent_on) m->deliver();
     };
     if (to.paused() && world_.chance(0.5)) {
         to.post_first(std::move(deliver));
@@ -103,7 +98,7 @@ void network::tell(const node& a, const node* b) {
     const auto concerns = [&](const node* x, const node* y) {
         return x == &a && (b == nullptr || y == b);
     };
-    for (const auto& one : listeners_) {
+    for (const auto& [number, one] : listeners_) {
         if (!concerns(one.at, one.peer) && !concerns(one.peer, one.at)) continue;
         one.at->post([told = std::weak_ptr<unique_function<void()>>(one.told)] {
             if (const auto f = told.lock()) (*f)();
@@ -112,13 +107,11 @@ void network::tell(const node& a, const node* b) {
 }
 
 op network::on_break(node& at, const node& peer, unique_function<void()> told) {
-    const auto id = next_listener_++;
-    listeners_.push_back(
-        {id, &at, &peer, std::make_shared<unique_function<void()>>(std::move(told))});
-    return op([alive = std::weak_ptr<network*>(self_), id] {
-        if (const auto net = alive.lock()) {
-            std::erase_if((*net)->listeners_, [&](const listener& l) { return l.id == id; });
-        }
+    const auto number = next_listener_++;
+    listeners_.emplace(
+        number, listener{&at, &peer, std::make_shared<unique_function<void()>>(std::move(told))});
+    return op([alive = std::weak_ptr<network*>(self_), number] {
+        if (const auto net = alive.lock()) (*net)->listeners_.erase(number);
     });
 }
 

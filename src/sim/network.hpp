@@ -34,6 +34,7 @@ struct net_faults {
 
 class network {
 public:
+    // The world must not run any more once it is gone.
     explicit network(world& w) : world_(w) {}
     network(const network&) = delete;
     network& operator=(const network&) = delete;
@@ -78,15 +79,20 @@ public:
 private:
     using link = std::pair<const node*, const node*>;  // looked up only, never walked in order
     struct listener {
-        std::uint64_t id;
         node* at;
         const node* peer;
         std::shared_ptr<unique_function<void()>> told;
     };
+    // Shared by its two copies.
+    struct message {
+        node& from;
+        node& to;
+        std::uint64_t sent_on;  // connection
+        unique_function<void()> deliver;
+    };
 
-    void deliver_one(node& from, node& to, const std::shared_ptr<unique_function<void()>>& f);
-    void arrive(node& from, node& to, std::shared_ptr<unique_function<void()>> f,
-                std::uint64_t sent_on);
+    void deliver_one(const std::shared_ptr<message>& m);
+    void arrive(std::shared_ptr<message> m);
     void tell(const node& a, const node* b);
     [[nodiscard]] static link pair_of(const node& a, const node& b) noexcept;
 
@@ -96,7 +102,7 @@ private:
     std::map<link, boot_clock::time_point> clogged_;
     std::map<link, std::uint64_t> pair_breaks_;
     std::map<const node*, std::uint64_t> node_breaks_;
-    std::vector<listener> listeners_;  // in the order of asking
+    std::map<std::uint64_t, listener> listeners_;  // by number: in the order of asking
     std::uint64_t next_listener_ = 1;
     std::uint64_t sent_ = 0;
     std::uint64_t dropped_ = 0;

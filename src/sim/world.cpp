@@ -7,8 +7,9 @@
 namespace trinco::sim {
 namespace {
 
+// Without a branch: which way it goes in a heap nobody can predict.
 constexpr auto later = [](const auto& a, const auto& b) {
-    return a.when != b.when ? a.when > b.when : a.order > b.order;
+    return (a.when > b.when) | ((a.when == b.when) & (a.order > b.order));
 };
 
 }  // namespace
@@ -32,6 +33,10 @@ void node::post_first(unique_function<void()> f) {
 op node::at(detail::deadline when, unique_function<void()> f) {
     if (!alive_) return {};
     return world_.canceller(world_.push(std::max(when, world_.now_), this, std::move(f)));
+}
+
+void node::run_at(boot_clock::time_point when, unique_function<void()> f) {
+    if (alive_) world_.push(std::max(when, world_.now_), this, std::move(f));
 }
 
 void node::pause_until(boot_clock::time_point when) noexcept {
@@ -79,7 +84,7 @@ void world::set_now(boot_clock::time_point t) noexcept {
     }
 }
 
-std::uint32_t world::push(boot_clock::time_point when, node* owner, unique_function<void()> f,
+std::uint32_t world::push(boot_clock::time_point when, node* owner, unique_function<void()>&& f,
                           bool first) {
     std::uint32_t index;
     if (free_.empty()) {
@@ -93,8 +98,12 @@ std::uint32_t world::push(boot_clock::time_point when, node* owner, unique_funct
     slots_[index].f = std::move(f);
     slots_[index].owner = owner;
     slots_[index].order = order;
-    queue_.push_back({when, order, index});
-    std::push_heap(queue_.begin(), queue_.end(), later);
+    if (when == now_ && !first) {
+        soon_.push_back({when, order, index});
+    } else {
+        queue_.push_back({when, order, index});
+        std::push_heap(queue_.begin(), queue_.end(), later);
+    }
     return index;
 }
 
@@ -113,11 +122,26 @@ void world::release(std::uint32_t index) noexcept {
     free_.push_back(index);
 }
 
+bool world::next_is_soon() const noexcept {
+    if (soon_run_ == soon_.size()) return false;
+    return queue_.empty() || later(queue_.front(), soon_[soon_run_]);
+}
+
 bool world::run_one(boot_clock::time_point end) {
-    if (queue_.empty() || queue_.front().when > end) return false;
-    std::pop_heap(queue_.begin(), queue_.end(), later);
-    item it = queue_.back();
-    queue_.pop_back();
+    item it;
+    if (next_is_soon()) {
+        it = soon_[soon_run_];
+        if (it.when > end) return false;
+        if (++soon_run_ == soon_.size()) {
+            soon_.clear();
+            soon_run_ = 0;
+        }
+    } else {
+        if (queue_.empty() || queue_.front().when > end) return false;
+        it = queue_.front();
+        std::pop_heap(queue_.begin(), queue_.end(), later);
+        queue_.pop_back();
+    }
     set_now(std::max(now_, it.when));
     node* owner = slots_[it.slot].owner;
     if (owner != nullptr && owner->alive_ && owner->resumes_ > now_) {
@@ -146,7 +170,7 @@ bool world::run_all(std::size_t limit) {
     for (; limit > 0; --limit) {
         if (!run_one(boot_clock::time_point::max())) return true;
     }
-    return queue_.empty();
+    return queue_.empty() && soon_.empty();
 }
 
 void world::note(std::string_view line) {

@@ -44,6 +44,9 @@ public:
     void post_first(unique_function<void()> f);
     [[nodiscard]] op at(detail::deadline when, unique_function<void()> f) override;
 
+    // As at, but nothing ends it except the node's end.
+    void run_at(boot_clock::time_point when, unique_function<void()> f);
+
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
     // Nothing of this node runs before that time; a longer pause under way stays.
     void pause_until(boot_clock::time_point when) noexcept;
@@ -109,8 +112,9 @@ private:
     };
 
     void set_now(boot_clock::time_point t) noexcept;
-    std::uint32_t push(boot_clock::time_point when, node* owner, unique_function<void()> f,
+    std::uint32_t push(boot_clock::time_point when, node* owner, unique_function<void()>&& f,
                        bool first = false);
+    [[nodiscard]] bool next_is_soon() const noexcept;
     bool run_one(boot_clock::time_point end);
     void release(std::uint32_t index) noexcept;
     [[nodiscard]] op canceller(std::uint32_t index);
@@ -119,7 +123,9 @@ private:
     boot_clock::time_point now_;
     std::uint64_t next_first_ = 1;  // below every ordinary order
     std::uint64_t next_order_ = std::uint64_t{1} << 40;
-    std::vector<item> queue_;  // a heap
+    std::vector<item> queue_;   // a heap
+    std::vector<item> soon_;    // what was due when it came, which is most, in its order
+    std::size_t soon_run_ = 0;  // so many of these have been run
     std::vector<slot> slots_;
     std::vector<std::uint32_t> free_;
     std::vector<std::unique_ptr<node>> nodes_;

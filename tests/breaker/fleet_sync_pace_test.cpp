@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
+#include <vector>
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -112,6 +115,21 @@ TEST(RoundTrips, MedianForgetsWhatIsLongAgo) {
     for (int i = 0; i < 32; ++i) t.answered(1ms);
     for (int i = 0; i < 32; ++i) t.answered(40ms);
     EXPECT_EQ(t.median(), 40ms);
+}
+
+TEST(RoundTrips, MedianIsThatOfTheLastThirtyTwoInAnyOrder) {
+    round_trips t;
+    std::vector<boot_clock::duration> all;
+    for (int i = 1; i <= 200; ++i) {
+        const auto took = std::chrono::microseconds(i * 7'919 % 50 * 100);  // many equal ones
+        t.answered(took);
+        all.push_back(took);
+        const auto n = std::min<std::size_t>(all.size(), 32);
+        std::vector<boot_clock::duration> last(all.end() - static_cast<std::ptrdiff_t>(n),
+                                               all.end());
+        std::sort(last.begin(), last.end());
+        ASSERT_EQ(t.median(), last[n / 2]) << "after " << i;
+    }
 }
 
 TEST(Ticks, AreWholeIntervalsFromThePhase) {

@@ -11,6 +11,7 @@
 #include <functional>
 #include <iostream>
 #include <string>
+#include <vector>
 
 #include "sim/fleet_runs.hpp"
 
@@ -27,17 +28,46 @@ struct fleet_totals {
 
 using fleet_history = std::function<fleet_result(std::uint64_t seed, bool keep_history)>;
 
-// Stops at the first seed with a violation.
-inline fleet_totals run_seeds(const fleet_history& history, std::uint64_t usual = 2'000) {
-    fleet_totals all;
-    const char* const one = std::getenv("TRINCO_SEED");
+// Of a long test's seeds, those of one of several tests that can run beside each other.
+struct seed_share {
+    std::uint64_t number = 0;
+    std::uint64_t of = 1;
+};
+
+inline std::vector<seed_share> shares(std::uint64_t of) {
+    std::vector<seed_share> all;
+    for (std::uint64_t number = 0; number < of; ++number) all.push_back({number, of});
+    return all;
+}
+
+inline std::string name_of_share(const testing::TestParamInfo<seed_share>& info) {
+    return std::to_string(info.param.number + 1) + "Of" + std::to_string(info.param.of);
+}
+
+struct seed_range {
+    std::uint64_t first;
+    std::uint64_t end;
+};
+
+// A seed that is asked for alone is in the first share.
+inline seed_range seeds_of(const seed_share& share, std::uint64_t usual) {
+    if (const char* const one = std::getenv("TRINCO_SEED")) {
+        const std::uint64_t seed = std::strtoull(one, nullptr, 10);
+        return {seed, seed + (share.number == 0 ? 1 : 0)};
+    }
     const char* const many = std::getenv("TRINCO_SEEDS");
-    const std::uint64_t first = one != nullptr ? std::strtoull(one, nullptr, 10) : 1;
-    const std::uint64_t count = one != nullptr    ? 1
-                                : many != nullptr ? std::strtoull(many, nullptr, 10)
-                                                  : usual;
-    for (std::uint64_t seed = first; seed < first + count; ++seed) {
-        const auto r = history(seed, one != nullptr);
+    const std::uint64_t all = many != nullptr ? std::strtoull(many, nullptr, 10) : usual;
+    return {1 + all * share.number / share.of, 1 + all * (share.number + 1) / share.of};
+}
+
+// Stops at the first seed with a violation.
+inline fleet_totals run_seeds(const fleet_history& history, const seed_share& share = {},
+                              std::uint64_t usual = 2'000) {
+    fleet_totals all;
+    const bool replays = std::getenv("TRINCO_SEED") != nullptr;
+    const auto range = seeds_of(share, usual);
+    for (std::uint64_t seed = range.first; seed < range.end; ++seed) {
+        const auto r = history(seed, replays);
         for (const auto& line : r.history) std::cout << line << '\n';
         ++all.seeds;
         all.events += r.events;

@@ -22,6 +22,20 @@ TEST(World, RunsEventsByTimeThenByOrder) {
     EXPECT_EQ(seen, "abc");
 }
 
+TEST(World, PostedComesAfterWhatWasDueBefore) {
+    world w(1);
+    auto& n = w.add_node("n");
+    std::string seen;
+    auto a = n.at(n.now() + 1s, [&] {
+        seen += 'a';
+        n.post([&] { seen += 'd'; });
+        n.post_first([&] { seen += 'b'; });
+    });
+    auto c = n.at(n.now() + 1s, [&] { seen += 'c'; });
+    w.run_for(1s);
+    EXPECT_EQ(seen, "abcd");
+}
+
 TEST(World, DestroyedOpNeverRuns) {
     world w(1);
     auto& n = w.add_node("n");

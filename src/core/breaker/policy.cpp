@@ -1,7 +1,8 @@
 #include "core/breaker/policy.hpp"
 
 #include <algorithm>
-#include <vector>
+#include <array>
+#include <bitset>
 
 #include "core/breaker_options_table.hpp"
 #include "core/quoted.hpp"
@@ -48,13 +49,29 @@ breaker_options options_of(const policy& p) {
     return o;
 }
 
-std::string key_on_wire(std::string_view key) {
-    return key == slow_calls_key ? std::string(key) : wire_key(*find_option(key));
+// Their rows of the table of options; null is slow_calls.
+using shared_rows = std::array<const option_row*, std::size(shared_keys)>;
+
+const shared_rows& rows_of_shared() noexcept {
+    static const auto rows = [] {
+        shared_rows all;
+        std::transform(std::begin(shared_keys), std::end(shared_keys), all.begin(), find_option);
+        return all;
+    }();
+    return rows;
+}
+
+std::string key_on_wire(const option_row* row) {
+    return row == nullptr ? std::string(slow_calls_key) : wire_key(*row);
+}
+
+bool is_key_on_wire(const option_row* row, std::string_view key) noexcept {
+    return row == nullptr ? key == slow_calls_key : is_wire_key(*row, key);
 }
 
 std::string all_keys() {
     std::string text;
-    for (const auto key : shared_keys) text += (text.empty() ? "" : ", ") + key_on_wire(key);
+    for (const auto* row : rows_of_shared()) text += (text.empty() ? "" : ", ") + key_on_wire(row);
     return text;
 }
 
@@ -62,32 +79,31 @@ std::string all_keys() {
 struct reading {
     breaker_options options;
     bool slow_calls = false;
-    std::vector<std::string> seen;
+    std::bitset<std::size(shared_keys)> seen;
 };
 
 std::optional<option_error> read_pair(std::string_view pair, reading& r) {
     const auto middle = pair.find('=');
     if (middle == std::string_view::npos)
         return option_error{"an option", quoted(pair), "key=value"};
-    const std::string key(pair.substr(0, middle));
+    const auto key = pair.substr(0, middle);
     const auto value = pair.substr(middle + 1);
-    const auto known = std::find_if(std::begin(shared_keys), std::end(shared_keys),
-                                    [&](std::string_view k) { return key_on_wire(k) == key; });
-    if (known == std::end(shared_keys)) {
-        return option_error{"the key of an option", detail::quoted(key), "one of " + all_keys()};
+    const auto& rows = rows_of_shared();
+    const auto known = std::find_if(
+        rows.begin(), rows.end(), [&](const option_row* row) { return is_key_on_wire(row, key); });
+    if (known == rows.end()) {
+        return option_error{"the key of an option", quoted(key), "one of " + all_keys()};
     }
-    if (std::find(r.seen.begin(), r.seen.end(), key) != r.seen.end()) {
-        return option_error{key, quoted(value), "given only once"};
-    }
-    r.seen.push_back(key);
-    if (*known == slow_calls_key) {
+    const auto place = static_cast<std::size_t>(known - rows.begin());
+    if (r.seen[place]) return option_error{std::string(key), quoted(value), "given only once"};
+    r.seen.set(place);
+    if (*known == nullptr) {
         r.slow_calls = value == "1";
         if (value == "0" || value == "1") return std::nullopt;
-        return option_error{key, quoted(value), "0 or 1"};
+        return option_error{std::string(key), quoted(value), "0 or 1"};
     }
-    const auto& row = *find_option(*known);
-    if (set_from_wire(row, value, r.options)) return std::nullopt;
-    return option_error{key, quoted(value), range_text(row)};
+    if (set_from_wire(**known, value, r.options)) return std::nullopt;
+    return option_error{std::string(key), quoted(value), range_text(**known)};
 }
 
 }  // namespace
@@ -104,13 +120,13 @@ policy policy_of(const breaker_options& options) {
 std::string to_text(const policy& p) {
     const auto options = options_of(p);
     std::string text;
-    for (const auto key : shared_keys) {
+    for (const auto* row : rows_of_shared()) {
         if (!text.empty()) text += ' ';
-        text += key_on_wire(key) + '=';
-        if (key == slow_calls_key) {
+        text.append(key_on_wire(row)).append("=");
+        if (row == nullptr) {
             text += p.slow_calls ? '1' : '0';
         } else {
-            text += wire_value(*find_option(key), options);
+            text += wire_value(*row, options);
         }
     }
     return text;

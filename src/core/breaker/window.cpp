@@ -105,6 +105,13 @@ bool time_window::read(std::size_t at, snapshot& out) const noexcept {
     return false;
 }
 
+bool time_window::has_grown(std::size_t at) const noexcept {
+    for (std::size_t i = 0; i < counters; ++i) {
+        if (cells_[at].grown[i].load(std::memory_order_relaxed) != notes_[at].taken[i]) return true;
+    }
+    return false;
+}
+
 counts time_window::sum(unsigned bank, coarse_time now) const noexcept {
     const auto last = current(now);
     const auto first = last - static_cast<std::int64_t>(slices_) + 1;
@@ -125,13 +132,15 @@ counts time_window::sum(unsigned bank, coarse_time now) const noexcept {
 time_window::harvested time_window::harvest(unsigned bank, coarse_time now) {
     const auto last = current(now);
     const auto first = last - static_cast<std::int64_t>(slices_) + 1;
-    std::vector<counts> by_age(slices_);
+    std::vector<counts> by_age;  // empty: there is nothing
     harvested out;
     snapshot s;
     for (std::size_t shard = 0; shard <= shard_mask_; ++shard) {
         for (std::size_t place = 0; place < slices_; ++place) {
             const auto at = index(shard, bank, place);
+            if (!has_grown(at)) continue;
             if (!read(at, s)) continue;  // next time: nothing is taken, so nothing is lost
+            by_age.resize(slices_);
             values older{};
             values fresh{};
             for (std::size_t i = 0; i < counters; ++i) {
@@ -147,7 +156,7 @@ time_window::harvested time_window::harvest(unsigned bank, coarse_time now) {
         }
     }
     const auto end_of_last = (last + 1) * length_;
-    for (std::size_t back = slices_; back-- > 0;) {
+    for (std::size_t back = by_age.size(); back-- > 0;) {
         if (by_age[back].empty()) continue;
         const auto end = end_of_last - static_cast<std::int64_t>(back) * length_;
         out.slices.push_back(

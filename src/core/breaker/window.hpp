@@ -166,6 +166,7 @@ private:
     std::int64_t advance(coarse_time now) noexcept;
     bool enter(std::size_t at, std::int64_t number) noexcept;
     [[nodiscard]] bool read(std::size_t at, snapshot& out) const noexcept;
+    [[nodiscard]] bool has_grown(std::size_t at) const noexcept;  // since its last harvest
 
     std::atomic<std::int64_t> newest_;  // changes once a slice, so every core keeps a copy
     std::int64_t length_;               // of a slice

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "core/names.hpp"
@@ -37,12 +38,13 @@ public:
         return row_ != nullptr || server_.rows_.size() < max_breakers;
     }
     [[nodiscard]] fleet_record& record() noexcept {
-        return row_ != nullptr ? row_->record : absent_;
+        if (row_ != nullptr) return row_->record;
+        return absent_ ? *absent_ : absent_.emplace();
     }
     // Keeps the record, for its time to live from now.
     void keep() {
         if (row_ == nullptr) {
-            row_ = &server_.rows_.emplace(breaker_, row{std::move(absent_), {}}).first->second;
+            row_ = &server_.rows_.emplace(breaker_, row{std::move(record()), {}}).first->second;
         }
         row_->expires = now_ + time_to_live(row_->record, now_);
     }
@@ -52,7 +54,7 @@ private:
     std::string_view breaker_;
     store_time now_;
     row* row_ = nullptr;
-    fleet_record absent_;
+    std::optional<fleet_record> absent_;  // made when it is asked for: most are there
 };
 
 memory_breaker_server::memory_breaker_server(unique_function<store_time()> clock)
@@ -92,8 +94,8 @@ glance memory_breaker_server::look(const look_request& q) const {
     const std::lock_guard lock(mutex_);
     const store_time t = now();
     const auto at = rows_.find(q.breaker);
-    const bool is_there = at != rows_.end() && at->second.expires > t;
-    return detail::look(is_there ? at->second.record : fleet_record{}, q, t);
+    if (at != rows_.end() && at->second.expires > t) return detail::look(at->second.record, q, t);
+    return detail::look(fleet_record{}, q, t);
 }
 
 verdict memory_breaker_server::exchange(const breaker_identity& who, const news& n) {
