@@ -339,9 +339,9 @@ void session_core::end(std::error_code why, deadline revoke_by) {
     waiting_ = 0;
     // What still hangs on the lease goes with it; when this is lost, the lease ends by itself.
     revoking_ = true;
-    request_ = store_.revoke(lease_, revoke_by, [this](std::error_code error, int) {
+    request_ = store_.revoke(lease_, revoke_by, [this](std::error_code error, ended_claims claims) {
         revoking_ = false;
-        for (auto& f : std::exchange(closed_, {})) f(error);
+        for (auto& f : std::exchange(closed_, {})) f(error, claims);
     });
     const auto alive = std::weak_ptr<session_core*>(self_);
     tell_end(why);
@@ -360,7 +360,7 @@ void session_core::tell_end(std::error_code why) {
     if (!alive.expired()) ending_.reset();
 }
 
-void session_core::close(deadline by, told done) {
+void session_core::close(deadline by, completion<ended_claims> done) {
     if (open_now() || revoking_) {
         closed_.push_back(std::move(done));
         if (open_now()) end(errc::shut_down, by);
@@ -368,7 +368,9 @@ void session_core::close(deadline by, told done) {
     }
     if (!ended_) ended_ = errc::shut_down;  // an opening under way is given up
     request_.cancel();
-    on_.post([done = std::move(done)]() mutable { done({}); });
+    // What was lost took its claims along.
+    const auto left = ended_ == errc::lost ? ended_claims(0) : std::nullopt;
+    on_.post([done = std::move(done), left]() mutable { done({}, left); });
 }
 
 }  // namespace trinco::detail

@@ -81,7 +81,7 @@ public:
     void expect(std::vector<part> parts, std::string info, bool only_if_free, bool bare);
     // Ends the lease and with it every claim; done with the store's answer, by the deadline. When
     // it is being ended already, with that answer, within the request timeout.
-    void close(deadline by, told done);
+    void close(deadline by, completion<ended_claims> done);
     // Called once when the session ends, after its holders were told; also by close (shut_down).
     void when_lost(told f) { when_lost_ = std::move(f); }
 
@@ -164,7 +164,7 @@ private:
     std::error_code ended_;
     told when_lost_;
     bool revoking_ = false;
-    std::vector<told> closed_;  // who waits for that
+    std::vector<completion<ended_claims>> closed_;  // who waits for that
 
     account_map accounts_;
     std::shared_ptr<account_map> ending_;  // those whose holders are being told of the end

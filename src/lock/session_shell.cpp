@@ -183,7 +183,7 @@ std::error_code session_shell::close() {
     if (on_loop_thread()) answer->set(errc::unknown_outcome);
     where_.on->post([self = shared_from_this(), answer] {
         self->core_->close(self->on().now() + self->options_.request_timeout,
-                           [answer](std::error_code error) { answer->set(error); });
+                           [answer](std::error_code error, ended_claims) { answer->set(error); });
     });
     if (!answer->wait_until(std::chrono::steady_clock::now() + options_.request_timeout + slack)) {
         answer->set(errc::unknown_outcome);

@@ -196,7 +196,7 @@ void lock_process::calm_down() {
 }
 
 void lock_process::close_session() {
-    if (session_) session_->close(at_->now() + 1s, [](std::error_code) {});
+    if (session_) session_->close(at_->now() + 1s, [](std::error_code, detail::ended_claims) {});
 }
 
 void lock_process::add_beliefs(std::vector<belief>& out) const {

@@ -188,11 +188,16 @@ op lossy_locks::renew(std::string_view lease, deadline by, completion<std::chron
                 });
 }
 
-op lossy_locks::revoke(std::string_view lease, deadline by, completion<int> done) {
-    return call(by, std::move(done),
-                [lease = std::string(lease)](lock_store& at, deadline end, completion<int> f) {
-                    return at.revoke(lease, end, std::move(f));
-                });
+// A request that came twice has two answers, of which nobody here knows the first.
+op lossy_locks::revoke(std::string_view lease, deadline by, completion<ended_claims> done) {
+    return call(
+        by, std::move(done),
+        [lease = std::string(lease)](lock_store& at, deadline end, completion<ended_claims> f) {
+            return at.revoke(lease, end,
+                             [f = std::move(f)](std::error_code error, ended_claims) mutable {
+                                 f(error, std::nullopt);
+                             });
+        });
 }
 
 op lossy_locks::owned(std::string_view lease, deadline by, completion<std::vector<claim_id>> done) {

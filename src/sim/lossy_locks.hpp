@@ -65,7 +65,7 @@ public:
     [[nodiscard]] op renew(std::string_view lease, detail::deadline by,
                            detail::completion<std::chrono::seconds> done) override;
     [[nodiscard]] op revoke(std::string_view lease, detail::deadline by,
-                            detail::completion<int> done) override;
+                            detail::completion<detail::ended_claims> done) override;
     [[nodiscard]] op owned(std::string_view lease, detail::deadline by,
                            detail::completion<std::vector<detail::claim_id>> done) override;
     [[nodiscard]] op enter(const detail::claim& what, detail::deadline by,

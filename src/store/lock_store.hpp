@@ -51,6 +51,10 @@ struct lease {
     std::chrono::seconds ttl{0};  // as granted; may be longer than asked for
 };
 
+// How many claims ended with their lease, in the step that ended it: one that is missing was gone
+// before. nullopt: the store does not tell, as where a request may have been carried out before.
+using ended_claims = std::optional<std::size_t>;
+
 struct claim_id {
     std::uint64_t n = 0;  // chosen by the caller, unique in its lease
     bool operator==(const claim_id&) const = default;
@@ -163,6 +167,9 @@ public:
         (void)lease;
         return -1;
     }
+    // The caller has time until it asks for something else, such as giving back what it holds: what
+    // a store can prepare of that without waiting for anybody it may do now. The loop's thread.
+    virtual void get_ready() noexcept {}
     // For a process that is about to end without closing the store: takes away what others would
     // still find of it, such as a file. Whatever it holds ends by itself. Any thread; nothing may
     // be called afterwards.
@@ -171,7 +178,8 @@ public:
     // say. Found out by calls that fail; renew then answers `lost`. Any thread.
     [[nodiscard]] virtual bool is_gone() const noexcept { return false; }
     // Ends the lease and every claim on it. Succeeds when there is nothing to end.
-    [[nodiscard]] virtual op revoke(std::string_view lease, deadline by, completion<int> done) = 0;
+    [[nodiscard]] virtual op revoke(std::string_view lease, deadline by,
+                                    completion<ended_claims> done) = 0;
     // What hangs on the lease by the store's own account: the cure for unknown outcomes.
     [[nodiscard]] virtual op owned(std::string_view lease, deadline by,
                                    completion<std::vector<claim_id>> done) = 0;

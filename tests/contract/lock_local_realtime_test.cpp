@@ -30,6 +30,7 @@ public:
         on_.run_for(real);
     }
     boot_clock::duration settle_time() const override { return 40ms; }
+    bool tells_ended_claims() const override { return true; }
 
 private:
     std::shared_ptr<detail::local_worker> worker() {

@@ -19,6 +19,7 @@ public:
     lock_store& other() override { return b_; }
     void run_for(boot_clock::duration d) override { world_.run_for(d); }
     boot_clock::duration settle_time() const override { return 10ms; }
+    bool tells_ended_claims() const override { return true; }
 
 private:
     sim::world world_{1};

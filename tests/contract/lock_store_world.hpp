@@ -45,6 +45,8 @@ public:
     [[nodiscard]] virtual boot_clock::duration expiry_slack() const { return {}; }
     // Whether a listing tells at once since when a lock is held.
     [[nodiscard]] virtual bool tells_held_at_once() const { return true; }
+    // Whether it tells how many claims ended with a lease.
+    [[nodiscard]] virtual bool tells_ended_claims() const { return false; }
 };
 
 struct lock_store_case {
@@ -133,10 +135,13 @@ protected:
             [&](deadline by, completion<int> f) { return s.leave(on.id, {id}, by, std::move(f)); });
         EXPECT_FALSE(r.error) << r.error.message();
     }
-    void revoke(lock_store& s, const detail::lease& on) {
-        const auto r = ask_int(
-            [&](deadline by, completion<int> f) { return s.revoke(on.id, by, std::move(f)); });
+    detail::ended_claims revoke(lock_store& s, const detail::lease& on) {
+        const auto r =
+            ask<detail::ended_claims>([&](deadline by, completion<detail::ended_claims> f) {
+                return s.revoke(on.id, by, std::move(f));
+            });
         EXPECT_FALSE(r.error) << r.error.message();
+        return r.value;
     }
     outcome<std::chrono::seconds> renew(lock_store& s, const detail::lease& on) {
         return ask<std::chrono::seconds>([&](deadline by, completion<std::chrono::seconds> f) {

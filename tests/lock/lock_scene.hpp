@@ -25,6 +25,7 @@ using namespace std::chrono_literals;
 using detail::boot_clock;
 using detail::claim_id;
 using detail::clocks;
+using detail::ended_claims;
 using detail::grant;
 using detail::lease_state;
 using detail::lock_claim;

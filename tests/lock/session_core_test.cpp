@@ -100,7 +100,7 @@ TEST_F(Session, CloseEndsTheLeaseAndTellsItsHolders) {
     world_.run_for(50ms);
     ASSERT_TRUE(t.granted());
     std::optional<std::error_code> closed;
-    s->close(world_.now() + 1s, [&](std::error_code error) { closed = error; });
+    s->close(world_.now() + 1s, [&](std::error_code error, ended_claims) { closed = error; });
     EXPECT_FALSE(c.held()) << "not before the server may give it away";
     world_.run_for(50ms);
     ASSERT_TRUE(closed.has_value());
@@ -111,18 +111,45 @@ TEST_F(Session, CloseEndsTheLeaseAndTellsItsHolders) {
     EXPECT_TRUE(locks_->rows().empty());
 }
 
+TEST_F(Session, CloseTellsWhetherItsClaimsWereStillThere) {
+    for (const bool is_taken_away : {false, true}) {
+        const auto s = open(server_, inner_);
+        lock_claim c(s);
+        told t;
+        acquire(c, t, exclusive("n"));
+        world_.run_for(50ms);
+        ASSERT_TRUE(t.granted());
+        detail::entry seen;
+        seen.handle = locks_->list("n", "", 1).value.rows.at(0).handle;
+        if (is_taken_away) {
+            ASSERT_FALSE(locks_->evict(seen, true));
+        }
+        std::vector<ended_claims> claims;
+        const auto note = [&](std::error_code error, ended_claims of) {
+            EXPECT_FALSE(error);
+            claims.push_back(of);
+        };
+        s->close(world_.now() + 1s, note);
+        world_.run_for(50ms);
+        s->close(world_.now() + 1s, note);  // asks nothing
+        world_.run_for(50ms);
+        EXPECT_EQ(claims, (std::vector<ended_claims>{is_taken_away ? 0U : 1U, std::nullopt}));
+    }
+}
+
 TEST_F(Session, ClosingTwiceWaitsTwiceForTheOneAnswer) {
     const auto s = open(one_, store_one_);
     std::vector<std::error_code> closed;
     for (int i = 0; i < 2; ++i) {
-        s->close(world_.now() + 1s, [&](std::error_code error) {
+        s->close(world_.now() + 1s, [&](std::error_code error, ended_claims) {
             closed.push_back(error);
             EXPECT_TRUE(locks_->leases().empty()) << "closed before it was";
         });
     }
     world_.run_for(50ms);
     EXPECT_EQ(closed, std::vector<std::error_code>(2));
-    s->close(world_.now() + 1s, [&](std::error_code error) { closed.push_back(error); });
+    s->close(world_.now() + 1s,
+             [&](std::error_code error, ended_claims) { closed.push_back(error); });
     world_.run_for(1ms);
     EXPECT_EQ(closed, std::vector<std::error_code>(3));
 }
@@ -131,7 +158,7 @@ TEST_F(Session, CloseIsBoundedWhenTheServerIsGone) {
     const auto s = open(one_, store_one_);
     server_.pause_until(world_.now() + 1h);
     std::optional<std::error_code> closed;
-    s->close(world_.now() + 1s, [&](std::error_code error) { closed = error; });
+    s->close(world_.now() + 1s, [&](std::error_code error, ended_claims) { closed = error; });
     world_.run_for(1'010ms);
     ASSERT_TRUE(closed.has_value());
     EXPECT_EQ(*closed, errc::unknown_outcome);

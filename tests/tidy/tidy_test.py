@@ -61,7 +61,7 @@ class Tidy(unittest.TestCase):
                 ('src/store/store.cpp', '<google/protobuf/message_lite.h>'),
                 ('src/store/store.cpp', '<sqlite3.h>'),
                 ('src/store/store.cpp', '<curl/curl.h>'),
-                ('src/store/store.cpp', '<CLI/CLI.hpp>'),
+                ('src/store/store.cpp', '<iostream>'),
                 ('src/store/store.cpp', '<toml++/toml.h>'),
                 ('src/store/store.cpp', '"sim/world.hpp"'),
                 ('src/breaker/fleet_sync.cpp', '"core/breaker/window.hpp"'),

@@ -92,13 +92,7 @@ take_value into_optional(std::optional<T>& to, Read read) {
 
 }  // namespace
 
-arguments::arguments() : impl_(std::make_unique<impl>()) {
-    impl_->app.set_help_flag();
-    impl_->app.allow_extras();
-    impl_->help = impl_->app.add_flag("-h,--help");
-    impl_->help->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-}
-
+arguments::arguments() : impl_(std::make_unique<impl>()) {}
 arguments::~arguments() = default;
 
 void arguments::flag(std::string_view names, bool& to, std::string_view help) {
@@ -243,7 +237,7 @@ void arguments::complete_with(std::string_view placeholder_or_option,
 }
 
 bool arguments::wants_help() const {
-    return impl_->help->count() > 0;
+    return impl_->wants_help;
 }
 
 std::optional<std::string> arguments::surplus() const {

@@ -7,9 +7,10 @@
 //         to.store_options(where_);
 //     }
 //
-// Over CLI11, whose messages are replaced: every mistake becomes one sentence with the word, what
-// is allowed, and the nearest option that exists. "--option value" and "--option=value" both work.
-// Defaults are the variables' values at the time of declaring, and help shows them.
+// Every mistake becomes one sentence with the word, what is allowed, and the nearest option that
+// exists. "--option value" and "--option=value" both work, as do "-o value", "-ovalue" and, for
+// flags, "-ab" instead of "-a -b". Defaults are the variables' values at the time of declaring, and
+// help shows them.
 #pragma once
 
 #include <chrono>

@@ -1,9 +1,10 @@
-// What the two source files of `arguments` share.
+// What the source files of `arguments` share.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include <cstddef>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,8 +26,10 @@ struct arguments::option {
     take_value take;
     std::vector<std::string> words;  // of a choice
     std::function<std::vector<std::string>()> candidates;
-    CLI::Option* parsed = nullptr;
+    bool is_given = false;            // among the words
+    std::vector<std::string> values;  // that were given with it
 
+    [[nodiscard]] bool is_flag() const noexcept { return placeholder.empty(); }
     [[nodiscard]] bool is_called(std::string_view name) const;
 };
 
@@ -41,19 +44,28 @@ struct arguments::impl {
         std::function<std::vector<std::string>()> candidates;
     };
 
-    CLI::App app{"", "trinco"};
-    CLI::Option* help = nullptr;
     std::vector<option> options;
     std::vector<place> places;
-    std::vector<std::string> given;  // the words that are no options, in their order
-    // How many of them stand before the first unknown option, behind which one may be its value.
+
+    // What was found among the words.
+    bool wants_help = false;
+    std::vector<std::string> given;            // those that are no options, in their order
+    std::optional<std::string> first_unknown;  // option
+    // How many are given before that, behind which one may be its value.
     std::optional<std::size_t> given_before_unknown;
+    bool lacks_value = false;  // the last word, an option
 
     option& add(std::string_view names, std::string_view placeholder, std::string_view help_line,
                 take_value take);
-    // What the parser does not know, sorted into `given` and the first unknown option.
-    std::optional<std::string> sort_rest();
+    using words_left = std::span<const std::string>;
+    void sort(words_left words);
+    // Of the first of the words; answers what is behind it and its value.
+    [[nodiscard]] words_left sort_long(words_left words);
+    [[nodiscard]] words_left sort_short(words_left words);
+    [[nodiscard]] words_left take_value_of(option& o, words_left behind);
+    void note_unknown(std::string word);
     [[nodiscard]] const option* find(std::string_view name) const;
+    [[nodiscard]] option* find(std::string_view name);
     [[nodiscard]] problem unknown(const std::string& typed, std::string_view called) const;
     [[nodiscard]] std::optional<problem> take_options();
     [[nodiscard]] std::optional<problem> take_places(std::string_view called);

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "apps/trinco/command_line/arguments_impl.hpp"
@@ -50,8 +49,6 @@ arguments::option& arguments::impl::add(std::string_view names, std::string_view
     made.placeholder = placeholder;
     made.help = help_line;
     made.take = std::move(take);
-    made.parsed = placeholder.empty() ? app.add_flag(made.names) : app.add_option(made.names);
-    made.parsed->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     options.push_back(std::move(made));
     return options.back();
 }
@@ -60,6 +57,10 @@ const arguments::option* arguments::impl::find(std::string_view name) const {
     const auto found = std::find_if(options.begin(), options.end(),
                                     [&](const option& o) { return o.is_called(name); });
     return found == options.end() ? nullptr : &*found;
+}
+
+arguments::option* arguments::impl::find(std::string_view name) {
+    return const_cast<option*>(std::as_const(*this).find(name));
 }
 
 problem arguments::impl::unknown(const std::string& typed, std::string_view called) const {
@@ -81,36 +82,105 @@ problem arguments::impl::unknown(const std::string& typed, std::string_view call
     return {exit_usage, sentence};
 }
 
-std::optional<std::string> arguments::impl::sort_rest() {
-    std::optional<std::string> first_unknown;
-    for (std::string& word : app.remaining()) {
-        if (!looks_like_option(word)) {
-            given.push_back(std::move(word));
-        } else if (!first_unknown) {
-            first_unknown = std::move(word);
-            given_before_unknown = given.size();
+void arguments::impl::sort(words_left words) {
+    while (!words.empty()) {
+        const std::string& word = words.front();
+        if (word.starts_with("--")) {
+            words = sort_long(words);
+        } else if (looks_like_option(word)) {
+            words = sort_short(words);
+        } else {
+            given.push_back(word);
+            words = words.subspan(1);
         }
     }
-    return first_unknown;
+}
+
+arguments::impl::words_left arguments::impl::sort_long(words_left words) {
+    const std::string& word = words.front();
+    const auto behind = words.subspan(1);
+    const auto equals = word.find('=');
+    const auto name = std::string_view(word).substr(0, equals);
+    if (name == "--help") {
+        wants_help = true;
+        return behind;
+    }
+    option* const o = find(name);
+    if (o == nullptr) {
+        note_unknown(word);
+        return behind;
+    }
+    o->is_given = true;
+    if (equals != std::string::npos) {
+        o->values.push_back(word.substr(equals + 1));
+        return behind;
+    }
+    return o->is_flag() ? behind : take_value_of(*o, behind);
+}
+
+// One letter after another; what stands behind an option's letter is its value.
+arguments::impl::words_left arguments::impl::sort_short(words_left words) {
+    const auto behind = words.subspan(1);
+    for (auto letters = std::string_view(words.front()).substr(1); !letters.empty();) {
+        const std::string name{'-', letters.front()};
+        if (name == "-h") {
+            wants_help = true;
+            letters.remove_prefix(1);
+            continue;
+        }
+        option* const o = find(name);
+        if (o == nullptr) {
+            note_unknown(words.front());
+            return behind;
+        }
+        o->is_given = true;
+        letters.remove_prefix(1);
+        // "-n=7" is "-n7", as "--permits=7" is; a flag takes neither.
+        if (letters.starts_with('=')) {
+            o->values.emplace_back(letters.substr(1));
+            return behind;
+        }
+        if (o->is_flag()) continue;
+        if (letters.empty()) return take_value_of(*o, behind);
+        o->values.emplace_back(letters);
+        return behind;
+    }
+    return behind;
+}
+
+// Whatever the next word looks like.
+arguments::impl::words_left arguments::impl::take_value_of(option& o, words_left behind) {
+    if (behind.empty()) {
+        lacks_value = true;
+        return behind;
+    }
+    o.values.push_back(behind.front());
+    return behind.subspan(1);
+}
+
+void arguments::impl::note_unknown(std::string word) {
+    if (first_unknown) return;
+    first_unknown = std::move(word);
+    given_before_unknown = given.size();
 }
 
 std::optional<problem> arguments::impl::take_options() {
     for (const option& o : options) {
-        const auto& results = o.parsed->results();
-        if (results.empty()) continue;
+        if (!o.is_given) continue;
         const auto wrong = [&](const std::string& what) {
             return problem{exit_usage, o.shown + " " + what};
         };
-        if (o.placeholder.empty()) {
-            if (results.front() != "true") {
-                return wrong("takes no value, but has " + detail::quoted(results.front()));
-            }
-        } else if (results.size() > 1) {
-            return wrong("is given " + std::to_string(results.size()) +
-                         " times: " + detail::quoted(results[0]) + " and " +
-                         detail::quoted(results[1]) + "; once is enough");
+        if (o.is_flag() && !o.values.empty()) {
+            return wrong("takes no value, but has " + detail::quoted(o.values.front()));
         }
-        if (const auto sentence = o.take(results.front())) return wrong(*sentence);
+        if (o.values.size() > 1) {
+            return wrong("is given " + std::to_string(o.values.size()) +
+                         " times: " + detail::quoted(o.values[0]) + " and " +
+                         detail::quoted(o.values[1]) + "; once is enough");
+        }
+        if (const auto sentence = o.take(o.is_flag() ? "" : o.values.front())) {
+            return wrong(*sentence);
+        }
     }
     return std::nullopt;
 }
@@ -133,36 +203,10 @@ std::optional<problem> arguments::impl::take_places(std::string_view called) {
 
 std::optional<problem> arguments::parse(std::span<const std::string> words,
                                         std::string_view called) {
-    std::vector<std::string> reversed;
-    for (const std::string& word : words) {
-        // The parser would end at ++ without a word, and read --name= as an option whose value
-        // comes next.
-        if (word == "++")
-            return problem{exit_usage, "\"++\" was not expected; " + see_help(called)};
-        const bool ends_empty = word.size() > 3 && word.find('=') == word.size() - 1;
-        const option* const empty =
-            ends_empty ? impl_->find(word.substr(0, word.size() - 1)) : nullptr;
-        if (empty != nullptr && !empty->placeholder.empty()) {
-            reversed.push_back(word.substr(0, word.size() - 1));
-            reversed.emplace_back();
-        } else {
-            reversed.push_back(word);
-        }
-    }
-    std::reverse(reversed.begin(), reversed.end());
-    bool value_missing = false;
-    try {
-        impl_->app.parse(std::move(reversed));
-    } catch (const CLI::ArgumentMismatch&) {
-        value_missing = true;  // only the last word can lack one
-    } catch (const CLI::Error& error) {
-        return problem{exit_usage,
-                       "the command line was not understood: " + detail::quoted(error.what(), 200)};
-    }
-    const auto first_unknown = impl_->sort_rest();
+    impl_->sort(words);
     if (wants_help()) return std::nullopt;
-    if (first_unknown) return impl_->unknown(*first_unknown, called);
-    if (value_missing) {
+    if (impl_->first_unknown) return impl_->unknown(*impl_->first_unknown, called);
+    if (impl_->lacks_value) {
         const option* const last = impl_->find(words.back());
         const std::string expected = last == nullptr ? "a value" : last->placeholder;
         return problem{exit_usage,

@@ -5,12 +5,12 @@
 
 #include <chrono>
 #include <cstdlib>
-#include <iostream>
 #include <memory>
 #include <string_view>
 
 #include "apps/trinco/demo/demo_commands.hpp"
 #include "apps/trinco/demo/gateway_server.hpp"
+#include "apps/trinco/demo/wait_for_line.hpp"
 #include "apps/trinco/exit_codes.hpp"
 #include "apps/trinco/output/print.hpp"
 #include "apps/trinco/stores/open_store.hpp"
@@ -40,8 +40,7 @@ public:
     void declare(arguments&) override {}
     int run(std::span<const std::string>) override {
         tell("holds " + variable("TRINCO_TOKEN"));
-        std::string go;
-        std::getline(std::cin, go);
+        wait_for_line();
         return exit_ok;
     }
 };

@@ -7,10 +7,10 @@
 #include <charconv>
 #include <cstdlib>
 #include <ctime>
-#include <iostream>
 
 #include "apps/trinco/command_line/arguments.hpp"
 #include "apps/trinco/demo/demo_commands.hpp"
+#include "apps/trinco/demo/wait_for_line.hpp"
 #include "apps/trinco/exit_codes.hpp"
 #include "apps/trinco/output/print.hpp"
 
@@ -88,8 +88,7 @@ public:
         };
         if (on_go_) {
             tell("ready");
-            std::string go;
-            std::getline(std::cin, go);
+            wait_for_line();
         }
         const sale what{seller_, think_, token_of_lock(), parts_of(parts_)};
         return make_sale(shop(shop_), what, tell);

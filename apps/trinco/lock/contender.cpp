@@ -21,7 +21,6 @@ using detail::lock_access;
 
 constexpr std::size_t rows_shown = 200;
 constexpr auto listing_limit = 300ms;
-constexpr auto news_take = 100ms;  // at most, on a busy machine
 
 }  // namespace
 
@@ -60,9 +59,7 @@ struct contender::bell {
 };
 
 contender::contender(const store& at, const lock_plan& plan)
-    : at_(at), on_(detail::store_access::state(at)->on()), plan_(plan) {
-    if (!on_.on_thread()) serves_since_.emplace();  // all the time
-}
+    : at_(at), on_(detail::store_access::state(at)->on()), plan_(plan) {}
 
 contender::~contender() {
     if (lock_) lock_->retire();
@@ -106,13 +103,13 @@ std::optional<problem> contender::enter(std::optional<detail::deadline> by) {
         const auto opening = shell->begin_to_open(std::move(first));
         const bool is_open = here_until([&] { return opening->is_set(); },
                                         options.open_timeout + options.request_timeout);
-        if (!is_open) start_serving();
+        if (!is_open) on_.start();
         if (const auto error = shell->opened(opening))
             throw lock_access::no_session(at_, *shell, error);
         session_ = lock_access::wrap(shell);
         lock_ = std::move(lock);
         // What is granted at once is known by now, and mostly that is so.
-        if (!here_until([this] { return bell_->has_answer(); }, 0ms)) start_serving();
+        if (!here_until([this] { return bell_->has_answer(); }, 0ms)) on_.start();
         if (!std::exchange(has_entered_, true)) say_longer_ttl(at_, *session_, plan_.ttl);
     } catch (const std::system_error& e) {
         return problem{exit_code_of(e.code()), without_name(e.what())};
@@ -120,18 +117,17 @@ std::optional<problem> contender::enter(std::optional<detail::deadline> by) {
     return std::nullopt;
 }
 
-void contender::start_serving() {
-    on_.start();
-    if (!serves_since_) serves_since_ = detail::boot_clock::now();
-}
-
 bool contender::serve() {
     try {
-        start_serving();
+        on_.start();
     } catch (const std::system_error&) {
         return false;
     }
     return true;
+}
+
+void contender::get_ready() const noexcept {
+    if (on_.on_thread()) detail::store_access::state(at_)->locks()->get_ready();
 }
 
 bool contender::here_until(const std::function<bool()>& done,
@@ -163,40 +159,6 @@ int contender::live_descriptor() const {
     return lock_access::shell(*session_)->live_descriptor();
 }
 
-bool contender::is_still_there(std::chrono::milliseconds within) const {
-    const bool has_news = serves_since_ && detail::boot_clock::now() > *serves_since_ + news_take;
-    return has_news || ask_whether_there(within).value_or(true);
-}
-
-std::optional<bool> contender::ask_whether_there(std::chrono::milliseconds within) const {
-    const auto judge = [](const std::error_code& error, const std::vector<detail::claim_id>& own) {
-        return error ? error != errc::lost : !own.empty();
-    };
-    if (serves_since_) {
-        const auto a = ask_locks<std::vector<detail::claim_id>>(
-            at_, within, [this](detail::lock_store& locks, detail::deadline by, auto done) {
-                return locks.owned(lease(), by, std::move(done));
-            });
-        return judge(a.error, a.value);
-    }
-    // Shared, because the answer may come when nobody waits any more. Asked from within the loop,
-    // where it can be answered here.
-    struct question {
-        std::optional<bool> found;
-        detail::op interest;
-    };
-    const auto asked = std::make_shared<question>();
-    on_.post([asked, judge, id = lease(), by = on_.now() + within,
-              locks = detail::store_access::state(at_)->locks()] {
-        asked->interest = locks->owned(
-            id, by, [to = std::weak_ptr(asked), judge](std::error_code error, const auto& own) {
-                if (const auto is = to.lock()) is->found = judge(error, own);
-            });
-    });
-    static_cast<void>(here_until([&] { return asked->found.has_value(); }, within));
-    return asked->found;
-}
-
 std::vector<detail::entry> contender::queue() const {
     const auto& name = plan_.what.name;
     auto page = ask_locks<detail::entries>(
@@ -217,14 +179,23 @@ bool contender::leave(std::chrono::milliseconds within) {
     // The end of the session ends what is on it, in one step. It is no loss that one would be told.
     lock_->on_loss(nullptr);
     const auto shell = lock_access::shell(*session_);
-    const auto answer = std::make_shared<detail::awaited>();
+    struct farewell {
+        detail::awaited told;
+        detail::ended_claims claims;  // written before `told` is set
+    };
+    const auto answer = std::make_shared<farewell>();
     const auto by = std::chrono::steady_clock::now() + within;
     shell->on().post([shell, answer, within] {
         shell->core()->close(shell->on().now() + within,
-                             [answer](std::error_code error) { answer->set(error); });
+                             [answer](std::error_code error, detail::ended_claims claims) {
+                                 answer->claims = claims;
+                                 answer->told.set(error);
+                             });
     });
-    static_cast<void>(here_until([&] { return answer->is_set(); }, within));
-    return answer->wait_until(by) && !answer->error();
+    static_cast<void>(here_until([&] { return answer->told.is_set(); }, within));
+    if (!answer->told.wait_until(by) || answer->told.error()) return false;
+    was_gone_ = answer->claims == 0;
+    return true;
 }
 
 }  // namespace trinco::program

@@ -47,6 +47,9 @@ public:
     // system has none at the moment.
     [[nodiscard]] bool serve();
 
+    // For a moment in which nobody waits for this thread: what giving back needs is prepared.
+    void get_ready() const noexcept;
+
     // Readable when there are news.
     [[nodiscard]] int descriptor() const noexcept;
     [[nodiscard]] contender_news news();
@@ -56,9 +59,6 @@ public:
     [[nodiscard]] std::uint64_t token() const { return lock_->token(); }
     [[nodiscard]] std::string lease() const { return session_->id(); }
     [[nodiscard]] int live_descriptor() const;
-    // Whether the store still knows of it; one that does not answer in that time may. Asks only
-    // when it was not served until a moment ago: later the news would be here.
-    [[nodiscard]] bool is_still_there(std::chrono::milliseconds within) const;
 
     // The entries of the lock's queue, in their order; none when the store does not answer.
     [[nodiscard]] std::vector<detail::entry> queue() const;
@@ -68,21 +68,22 @@ public:
     // Gives back everything, if there is anything, at most in that time. False: no answer by then.
     // What remains ends with this process, or with the TTL.
     [[nodiscard]] bool leave(std::chrono::milliseconds within);
+    // After that: whether nothing of it was there any more, by the store's own account. Who holds a
+    // lock for a moment is not told by then.
+    [[nodiscard]] bool was_gone() const noexcept { return was_gone_; }
 
 private:
     struct bell;
 
-    void start_serving();
-    [[nodiscard]] std::optional<bool> ask_whether_there(std::chrono::milliseconds within) const;
     [[nodiscard]] bool here_until(const std::function<bool()>& done,
                                   std::chrono::milliseconds within) const;
 
     const store& at_;
     detail::event_loop& on_;
     const lock_plan& plan_;
-    std::optional<detail::boot_clock::time_point> serves_since_;  // at the latest
     std::optional<session> session_;
     bool has_entered_ = false;
+    bool was_gone_ = false;
     std::shared_ptr<bell> bell_;  // of this session
     std::shared_ptr<detail::lock_shell> lock_;
 };

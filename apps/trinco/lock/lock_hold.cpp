@@ -73,6 +73,7 @@ supervision lock_hold::manners() {
     how.soon = brief;
     how.every = std::chrono::duration_cast<milliseconds>(plan_.ttl) / 15;
     how.wake = own_.descriptor();
+    how.meanwhile = [this] { own_.get_ready(); };
     how.before_stop = [this] {
         const auto left = keeps_.believed() - boot_clock::now();
         say(voice_.name() + " is kept for " + duration_words(whole(left)) +
@@ -116,8 +117,10 @@ std::string lock_hold::loss_of(const command_end& end, const std::string& evicte
     if (asked_back) return voice_.name() + " was given back: " + evicted;
     if (lost) {
         const bool began = end.how != command_end::how_t::not_started;
-        return voice_.name() +
-               (began ? " was lost while the command ran" : " was lost before the command began") +
+        const char* const when = found_gone_ ? " was lost before it was given back"
+                                 : began     ? " was lost while the command ran"
+                                             : " was lost before the command began";
+        return voice_.name() + when +
                (plan_.at_act == on_deadline::ignore ? ", which went on without it" : "") +
                loss_words();
     }
@@ -130,8 +133,10 @@ bool lock_hold::give_back(bool held) {
     const auto kept = whole(keeps_.believed() - boot_clock::now());
     const bool left =
         own_.leave(held ? std::clamp(kept, lost_patience, answer_patience) : lost_patience);
-    if (!left && is_store_gone()) {
-        // Somebody else may have been granted it in another file meanwhile.
+    const bool was_lost = held && left && own_.was_gone();
+    found_gone_ = was_lost && !loss_;
+    if (was_lost || (!left && is_store_gone())) {
+        // Of the store: somebody else may have been granted it in another file meanwhile.
         loss_ = errc::lost;
     } else if (!left && held) {
         say(voice_.name() +
@@ -148,7 +153,7 @@ hold_end lock_hold::run(command_spec what, boot_clock::time_point granted) {
     all.command = supervise(over_, what, desk_, manners());
     const auto done = boot_clock::now();
     static_cast<void>(until());
-    const bool held = own_.look().held && own_.is_still_there(lost_patience);
+    const bool held = own_.look().held;
     if (!held && (!loss_ || loss_ == errc::evicted)) loss_ = errc::lost;
     const auto evicted =
         loss_ == errc::evicted ? eviction_words(own_.queue(), own_) : std::string();

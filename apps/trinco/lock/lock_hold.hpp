@@ -53,6 +53,7 @@ private:
     tenure keeps_;
     std::error_code loss_;
     bool is_guardian_gone_ = false;
+    bool found_gone_ = false;  // when it was given back, and not before
     detail::boot_clock::time_point serve_at_{};
 };
 

@@ -166,8 +166,9 @@ bool once_contender::leave(milliseconds within) {
     const auto answer = std::make_shared<detail::awaited>();
     shell->on().post([run = run_, shell, answer, within] {
         run->reset();
-        shell->core()->close(shell->on().now() + within,
-                             [answer](std::error_code error) { answer->set(error); });
+        shell->core()->close(
+            shell->on().now() + within,
+            [answer](std::error_code error, detail::ended_claims) { answer->set(error); });
     });
     if (!answer->wait_until(std::chrono::steady_clock::now() + within)) return false;
     return !answer->error();

@@ -85,6 +85,7 @@ command_end supervisor::run() {
         // A guardian that is gone says so by its next event.
     }
     ask();
+    if (how_.meanwhile) how_.meanwhile();
     while (!is_done_) wait();
     if (!has_ended_) job_.on_gone();
     return end_;

@@ -62,6 +62,8 @@ struct supervision {
     // Rung (an eventfd or a pipe; it is read) when `until` should be asked at once, as after a
     // loss; -1: none.
     int wake = -1;
+    // Once, while the command begins: what need not be done after its end.
+    std::function<void()> meanwhile;
     // Before the program stops with its command: what to say.
     std::function<void()> before_stop;
     // After fg: whether the command may go on.

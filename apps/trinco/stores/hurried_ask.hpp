@@ -5,8 +5,9 @@
 // knows at once, though, that a connection was refused, or that the server is a replica. Once it
 // has said so for `bear`, the question ends:
 //
-//   unavailable       nothing was sent, or the server refused it: not done
-//   unknown_outcome   it was sent, and then the way to the server broke: it may have been done
+//   unavailable       nothing was sent, or a server refused it: not done
+//   unknown_outcome   it was sent and has no answer, or the way to the server broke before one
+//                     came: it may have been done
 //
 // All else is as with ask_breakers.
 #pragma once
@@ -54,17 +55,13 @@ struct race {
     detail::breaker_store& at;
     std::chrono::milliseconds bear;
     detail::completion<T> done;
-    detail::store_traffic before;
     std::optional<detail::deadline> troubled_since;
     detail::op asked;
     detail::op timer;
 };
 
-[[nodiscard]] inline std::error_code error_of(const detail::breaker_store& at,
-                                              const detail::store_traffic& before) {
-    const bool was_refused = at.standing() == detail::store_standing::refuses;
-    const bool was_sent = at.traffic().requests != before.requests;
-    return was_sent && !was_refused ? errc::unknown_outcome : errc::unavailable;
+[[nodiscard]] inline std::error_code error_of(const detail::breaker_store& at) {
+    return at.in_doubt() ? errc::unknown_outcome : errc::unavailable;
 }
 
 template <class T>
@@ -85,7 +82,7 @@ void watch(const std::shared_ptr<race<T>>& r) {
             own->troubled_since = own->on.now();
         }
         if (own->troubled_since && own->on.now() >= *own->troubled_since + own->bear) {
-            return end(own, error_of(own->at, own->before), T{});
+            return end(own, error_of(own->at), T{});
         }
         watch(own);
     });
@@ -99,8 +96,8 @@ answer<T> ask_breakers_hurried(const store& s, std::chrono::milliseconds limit,
     const auto state = detail::store_access::state(s);
     if (!state) return {make_error_code(errc::invalid), {}};
     return ask_breakers<T>(s, limit, [&](detail::breaker_store& at, auto by, auto done) {
-        auto r = std::make_shared<hurrying::race<T>>(hurrying::race<T>{
-            state->on(), at, bear, std::move(done), at.traffic(), std::nullopt, {}, {}});
+        auto r = std::make_shared<hurrying::race<T>>(
+            hurrying::race<T>{state->on(), at, bear, std::move(done), std::nullopt, {}, {}});
         r->asked = request(at, by, detail::completion<T>([r](std::error_code error, T value) {
                                hurrying::end(r, error, std::move(value));
                            }));

@@ -77,7 +77,7 @@ op etcd_locks::renew(std::string_view lease, deadline by, completion<std::chrono
         });
 }
 
-op etcd_locks::revoke(std::string_view lease, deadline by, completion<int> done) {
+op etcd_locks::revoke(std::string_view lease, deadline by, completion<ended_claims> done) {
     const auto number = lease_number(lease);
     if (!number) return refuse({}, std::move(done));
     if (known_->link() == nullptr) return refuse(errc::unavailable, std::move(done));
@@ -85,7 +85,7 @@ op etcd_locks::revoke(std::string_view lease, deadline by, completion<int> done)
                                   [known = known_, lease = std::string(lease),
                                    done = std::move(done)](std::error_code error, int) mutable {
                                       known->forget(lease);  // whatever is left ends by itself
-                                      done(error, 0);
+                                      done(error, std::nullopt);
                                   });
 }
 

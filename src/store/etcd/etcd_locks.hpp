@@ -32,9 +32,10 @@
 //   - Values of others under a name are expected to be no longer than ours (4 KiB): who asks for a
 //     shared lock or a permit behind many larger ones gets busy or unknown_outcome.
 //
-// Cost: enter and leave one transaction each; a wait one look and a watch, and one look at the
-// hand-over. A look reads as far as the nearest entry that is in the way, in pages that fit into a
-// message. What a store remembers of its claims is in etcd_claims.hpp.
+// Cost: enter and leave one transaction each, and one more where somebody is in a queue for the
+// first time (etcd_hopes.hpp); a wait one look and a watch, and one look at the hand-over. A look
+// reads as far as the nearest entry that is in the way, in pages that fit into a message. What a
+// store remembers of its claims is in etcd_claims.hpp.
 //
 // Errors: those of etcd_rpc.hpp, and those that lock_store.hpp names. list is `busy` when more than
 // 200,000 keys had to be walked for one page.
@@ -84,7 +85,8 @@ public:
                           completion<lease> done) override;
     [[nodiscard]] op renew(std::string_view lease, deadline by,
                            completion<std::chrono::seconds> done) override;
-    [[nodiscard]] op revoke(std::string_view lease, deadline by, completion<int> done) override;
+    [[nodiscard]] op revoke(std::string_view lease, deadline by,
+                            completion<ended_claims> done) override;
     [[nodiscard]] op owned(std::string_view lease, deadline by,
                            completion<std::vector<claim_id>> done) override;
     [[nodiscard]] op enter(const claim& what, deadline by, completion<place> done) override;

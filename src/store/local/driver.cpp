@@ -12,6 +12,7 @@
 #include "store/local/local_locks.hpp"
 #include "store/local/local_machine.hpp"
 #include "store/local/local_worker.hpp"
+#include "store/local/sqlite.hpp"
 #include "trinco/local.hpp"
 
 namespace trinco::detail {
@@ -61,6 +62,7 @@ private:
 }  // namespace
 
 driver local_for_locks() {
+    leave_out_sqlite_statistics();
     return driver(std::make_shared<local_driver>(statements_of_a_lock()));
 }
 

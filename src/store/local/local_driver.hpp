@@ -8,9 +8,10 @@
 
 namespace trinco::detail {
 
-// As trinco::drivers::local(), for a program that is about to take a lock: while the store is being
-// opened, and whenever it has nothing else to do, its thread prepares the statements of SQLite that
-// are needed for that. They take half as long as the transaction itself.
+// As trinco::drivers::local(), for a program that is about to take a lock and has SQLite to itself
+// (leave_out_sqlite_statistics): while the store is being opened, and whenever it has nothing else
+// to do, its thread prepares the statements of SQLite that are needed for that. They take half as
+// long as the transaction itself.
 [[nodiscard]] driver local_for_locks();
 
 // Those statements, in the order of their use: opening a session, entering a queue and being

@@ -117,9 +117,13 @@ bool local_queues::read_renewal(std::int64_t session, renewal& to) {
     return found;
 }
 
-void local_queues::revoke(std::string_view lease) {
+ended_claims local_queues::revoke(std::string_view lease) {
     sweep();
-    end_session(session_of(lease));
+    names queues;
+    const auto claims = remove_session(session_of(lease), queues);
+    settle(std::move(queues));
+    after_.ended.emplace(lease);
+    return claims;
 }
 
 local_answer<std::vector<claim_id>> local_queues::owned(std::string_view lease) {
@@ -192,14 +196,8 @@ void local_queues::end_all_of(const std::string& socket) {
     query(in_.db().prepared("DELETE FROM observers WHERE socket = ?"), socket).run();
 }
 
-void local_queues::end_session(std::int64_t session) {
-    names queues;
-    remove_session(session, queues);
-    settle(std::move(queues));
-}
-
 // All its entries go before anybody is granted: nothing is granted to a lease that has ended.
-void local_queues::remove_session(std::int64_t session, names& queues) {
+std::size_t local_queues::remove_session(std::int64_t session, names& queues) {
     ring_session(session);
     std::vector<std::int64_t> claims;
     {
@@ -209,6 +207,7 @@ void local_queues::remove_session(std::int64_t session, names& queues) {
     for (const auto claim : claims) delete_claim(claim, queues);
     query(in_.db().prepared("DELETE FROM sessions WHERE id = ?"), session).run();
     after_.committed.emplace_back([lives = lives_, session] { lives->drop(session); });
+    return claims.size();
 }
 
 }  // namespace trinco::detail

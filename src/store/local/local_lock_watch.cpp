@@ -51,6 +51,15 @@ private:
     local_process self_;
 };
 
+local_lock_watch::local_lock_watch(std::shared_ptr<local_outlet> outlet,
+                                   std::weak_ptr<lock_listeners> to,
+                                   std::shared_ptr<local_lives> lives, local_process self)
+    : outlet_(std::move(outlet)),
+      to_(std::move(to)),
+      lives_(std::move(lives)),
+      self_(std::move(self)),
+      drop_after_(boot_clock::now() + reread_every) {}
+
 bool local_lock_watch::add(std::uint64_t listener, kind k, std::string_view what, claim_id id) {
     auto one = std::make_shared<item>();
     one->listener = listener;
@@ -146,7 +155,15 @@ std::shared_ptr<local_job> local_lock_watch::look(local_file& at, const local_ro
         for (auto& one : watched_) one.second.by_byte = one.second.holds = false;
     }
     if (after != nullptr && after->granted_at_once) expect_listener();
-    const auto all = items(after);
+    auto all = items(after);
+    if (after != nullptr && !after->ended.empty()) {
+        // What this process ended itself need not be read.
+        std::erase_if(all, [&](const auto& one) {
+            const bool is_over = one->what != kind::holder && after->ended.contains(one->name);
+            if (is_over) tell_end(*one, errc::lost);
+            return is_over;
+        });
+    }
     // Once a second is enough, and this is on the way of every lock and unlock.
     const bool drops = boot_clock::now() >= drop_after_;
     drop_due_ = !drops && !lives_->own().empty();
@@ -184,15 +201,9 @@ void local_lock_watch::look_at(local_queues& q, item& one) {
     if (c) one.row = c->id;
     if (one.what == kind::end) {
         if (c && !c->evicted) return look_again(c->ends, now_);
-        const std::error_code why = c ? errc::evicted : errc::lost;
-        remove(one.listener);
-        return post(one.listener, [why](lock_listeners& all, lock_listeners::iterator l) {
-            auto call = std::move(l->second.gone);
-            all.erase(l);
-            call(why);
-        });
+        return tell_end(one, c ? errc::evicted : errc::lost);
     }
-    if (!c) return finish(one.listener, errc::lost, {});
+    if (!c) return tell_end(one, errc::lost);
     if (c->missing == 0) return finish(one.listener, {}, q.grant_of(c->id));
     look_at_turn(q, one, *c);
 }
@@ -309,6 +320,17 @@ void local_lock_watch::finish(std::uint64_t listener, std::error_code error, gra
         auto call = std::move(l->second.granted);
         all.erase(l);
         call(error, g);
+    });
+}
+
+// Of a claim: no more is to be told of it.
+void local_lock_watch::tell_end(const item& one, std::error_code why) {
+    if (one.what != kind::end) return finish(one.listener, why, {});
+    remove(one.listener);
+    post(one.listener, [why](lock_listeners& all, lock_listeners::iterator l) {
+        auto call = std::move(l->second.gone);
+        all.erase(l);
+        call(why);
     });
 }
 

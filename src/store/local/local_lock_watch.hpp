@@ -44,11 +44,7 @@ using lock_listeners = std::map<std::uint64_t, lock_listener>;
 class local_lock_watch final : public local_watcher {
 public:
     local_lock_watch(std::shared_ptr<local_outlet> outlet, std::weak_ptr<lock_listeners> to,
-                     std::shared_ptr<local_lives> lives, local_process self)
-        : outlet_(std::move(outlet)),
-          to_(std::move(to)),
-          lives_(std::move(lives)),
-          self_(std::move(self)) {}
+                     std::shared_ptr<local_lives> lives, local_process self);
 
     enum class kind : std::uint8_t { turn, turn_and_place, end, holder };
     // The loop's thread. `what`: a lease, or the name to observe. Whether the worker looks soon by
@@ -102,6 +98,7 @@ private:
     template <class F>
     void post(std::uint64_t listener, F call);
     void finish(std::uint64_t listener, std::error_code error, grant g);
+    void tell_end(const item& one, std::error_code why);
 
     std::shared_ptr<local_outlet> outlet_;
     std::weak_ptr<lock_listeners> to_;
@@ -124,7 +121,7 @@ private:
     std::set<std::int64_t> concerned_;  // sessions that this look has met
     std::set<std::int64_t> dead_;
     bool over_ = false;  // a session has run out
-    boot_clock::time_point drop_after_ = boot_clock::time_point::min();
+    boot_clock::time_point drop_after_;
     bool drop_due_ = false;
     std::int64_t now_ = 0;
 };

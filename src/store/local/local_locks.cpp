@@ -148,10 +148,10 @@ op local_locks::renew(std::string_view lease, deadline by, completion<std::chron
                });
 }
 
-op local_locks::revoke(std::string_view lease, deadline by, completion<int> done) {
+op local_locks::revoke(std::string_view lease, deadline by, completion<ended_claims> done) {
     return ask(kind::write, by, std::move(done),
-               [lease = std::string(lease)](local_queues& q, int&) {
-                   q.revoke(lease);
+               [lease = std::string(lease)](local_queues& q, ended_claims& answer) {
+                   answer = q.revoke(lease);
                    return std::error_code();
                });
 }
@@ -328,6 +328,10 @@ op local_locks::observe(std::string_view name, unique_function<void(std::optiona
     observed_ = true;
     tell_worker(kind::write, [name = std::string(name)](local_queues& q) { q.add_observer(name); });
     return listen(local_lock_watch::kind::holder, name, {}, std::move(l));
+}
+
+std::string local_locks::trouble(const std::error_code& told) const {
+    return told == errc::unavailable ? worker_->stuck_on() : std::string();
 }
 
 op local_locks::stop(deadline by, completion<int> done) {

@@ -27,6 +27,7 @@ public:
     // What a child must inherit to keep the lease alive until its last descendant is gone. Closed
     // on exec unless the caller changes that.
     [[nodiscard]] int live_descriptor(std::string_view lease) const override;
+    void get_ready() noexcept override { worker_->get_ready(); }
     void before_exit() noexcept override { worker_->before_exit(); }
     bool is_gone() const noexcept override { return worker_->is_replaced(); }
 
@@ -36,7 +37,8 @@ public:
     void expect(const claim& first) override { expected_ = first; }
     [[nodiscard]] op renew(std::string_view lease, deadline by,
                            completion<std::chrono::seconds> done) override;
-    [[nodiscard]] op revoke(std::string_view lease, deadline by, completion<int> done) override;
+    [[nodiscard]] op revoke(std::string_view lease, deadline by,
+                            completion<ended_claims> done) override;
     [[nodiscard]] op owned(std::string_view lease, deadline by,
                            completion<std::vector<claim_id>> done) override;
     [[nodiscard]] op enter(const claim& what, deadline by, completion<place> done) override;
@@ -66,6 +68,7 @@ public:
     [[nodiscard]] op observe(std::string_view name,
                              unique_function<void(std::optional<entry>)> seen) override;
     [[nodiscard]] op stop(deadline by, completion<int> done) override;
+    [[nodiscard]] std::string trouble(const std::error_code& told) const override;
 
 private:
     struct entered {

@@ -57,7 +57,7 @@ public:
         std::vector<claim_id> owned;
     };
     [[nodiscard]] local_answer<renewal> renew(std::string_view lease);
-    void revoke(std::string_view lease);
+    ended_claims revoke(std::string_view lease);
     [[nodiscard]] local_answer<std::vector<claim_id>> owned(std::string_view lease);
     [[nodiscard]] local_answer<place> enter(const claim& what);
     // What verify() would answer of the claim that enter() has just granted at once.
@@ -126,9 +126,8 @@ private:
     void sweep_all();  // whoever has run out goes
     void sweep_not_before(std::int64_t at);
     [[nodiscard]] bool read_renewal(std::int64_t session, renewal& to);
-    void end_session(std::int64_t session);
     void delete_claim(std::int64_t claim, names& queues);
-    void remove_session(std::int64_t session, names& queues);
+    std::size_t remove_session(std::int64_t session, names& queues);  // and so many claims
     void settle(names queues);
     [[nodiscard]] bool advance(const std::string& name, names& granted);
     void give(std::int64_t claim, std::int64_t session, names& granted);

@@ -260,12 +260,21 @@ void local_worker::core::run() noexcept {
     const std::lock_guard working(at_work);
     if (!brief && !wait_for_mail()) return;
     bool has_cleared = brief;  // who makes his socket later does it then
+    bool stuck = false;
+    const auto stuck_at = [this](const char* what) {
+        const std::lock_guard hold(m);
+        stuck_on = what;
+    };
     for (bool go_on = true; go_on;) {
         try {
             if (!std::exchange(has_cleared, true)) clear_away();
             go_on = turn();
+            if (std::exchange(stuck, false)) stuck_at("");
         } catch (const std::exception& e) {
-            if (!std::exchange(complained, true)) {
+            stuck = true;
+            stuck_at(e.what());
+            // Who has opened it for a moment is about to be told by what he asked for.
+            if (!brief && !std::exchange(complained, true)) {
                 std::fprintf(stderr, "trinco: the thread of a local store goes on after: %s\n",
                              e.what());
             }
@@ -441,6 +450,13 @@ bool local_worker::serve() noexcept {
 bool local_worker::serves() const noexcept {
     const std::lock_guard hold(core_->m);
     return core_->begun;
+}
+
+std::size_t local_worker::get_ready() noexcept {
+    const std::unique_lock mine(core_->at_work, std::try_to_lock);
+    std::size_t prepared = 0;
+    while (mine && core_->prepare_one()) ++prepared;
+    return prepared;
 }
 
 void local_worker::before_exit() noexcept {

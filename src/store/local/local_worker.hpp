@@ -23,6 +23,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <set>
 #include <span>
@@ -48,6 +49,7 @@ struct local_round {
     bool granted_at_once = false;   // to this process, which will ask how that ends
     bool needs_mail = false;        // others will want to ring at this process
     std::set<std::int64_t> claims;  // that were changed, or have somebody else in front of them
+    std::set<std::string> ended;    // leases of this process that it ended itself
     std::vector<unique_function<void()>> committed;
 };
 
@@ -134,6 +136,9 @@ public:
     // Begins the thread, unless it has begun: whether it has.
     bool serve() noexcept;
     [[nodiscard]] bool serves() const noexcept;
+    // lock_store::get_ready: prepares what is to be prepared ahead, unless the thread works. How
+    // many statements that was.
+    std::size_t get_ready() noexcept;
     // lock_store::before_exit: removes the socket's file.
     void before_exit() noexcept;
     // The name of this process's socket, at which others ring.
@@ -141,6 +146,8 @@ public:
     // The file's path, and the epoch of this life of the machine.
     [[nodiscard]] const std::string& file() const noexcept;
     [[nodiscard]] std::uint64_t epoch() const noexcept;
+    // What keeps its thread from its work, by its own words; empty: nothing. Any thread.
+    [[nodiscard]] std::string stuck_on() const;
     // The last transaction that failed did so because the file was removed or replaced. Any thread.
     [[nodiscard]] bool is_replaced() const noexcept;
     // local_file::changes_at_open.

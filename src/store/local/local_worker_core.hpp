@@ -93,6 +93,7 @@ struct local_worker::core {
     std::atomic<bool> asked = false;  // since the queue was looked at
     bool asleep = brief;              // the thread; must be woken, or begun
     bool begun = false;
+    std::string stuck_on;  // what keeps the thread from its work; empty: nothing
     std::vector<std::weak_ptr<local_watcher>> watchers;
     bool ending = false;
     bool ended = false;

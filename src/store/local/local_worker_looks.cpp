@@ -100,4 +100,9 @@ void local_worker::core::listen(bool may_wait) {
     if (ready || (listened >= next && (in_trouble || must_look(listened)))) look(nullptr);
 }
 
+std::string local_worker::stuck_on() const {
+    const std::lock_guard hold(core_->m);
+    return core_->stuck_on;
+}
+
 }  // namespace trinco::detail

@@ -62,6 +62,10 @@ std::error_code sqlite_error::as_error() const noexcept {
     }
 }
 
+void leave_out_sqlite_statistics() noexcept {
+    sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
 sqlite_database::sqlite_database(const std::string& file) {
     const int flags =
         SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;

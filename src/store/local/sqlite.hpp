@@ -34,6 +34,10 @@ private:
     int system_;
 };
 
+// For a program that has SQLite to itself, before it opens the first file: nobody asks what its
+// allocations sum up to, and each would take a mutex for that. Later it has no effect.
+void leave_out_sqlite_statistics() noexcept;
+
 class statement;
 
 class sqlite_database {

@@ -59,10 +59,14 @@ lock_answer<std::chrono::seconds> memory_lock_server::renew(std::string_view lea
     return {{}, at->second.ttl};
 }
 
-void memory_lock_server::revoke(std::string_view lease) {
+ended_claims memory_lock_server::revoke(std::string_view lease) {
     const std::lock_guard hold(mutex_);
     sweep_locked();
-    if (const auto at = leases_.find(lease); at != leases_.end()) end_lease(at);
+    const auto at = leases_.find(lease);
+    if (at == leases_.end()) return 0;
+    const auto claims = at->second.claims.size();
+    end_lease(at);
+    return claims;
 }
 
 lock_answer<std::vector<claim_id>> memory_lock_server::owned(std::string_view lease) {

@@ -62,7 +62,7 @@ public:
     // As the functions of lock_store, without the waiting.
     lock_answer<lease> open(std::chrono::seconds ttl, std::string_view label);
     lock_answer<std::chrono::seconds> renew(std::string_view lease);
-    void revoke(std::string_view lease);
+    ended_claims revoke(std::string_view lease);
     lock_answer<std::vector<claim_id>> owned(std::string_view lease);
     lock_answer<place> enter(const claim& what);
     lock_answer<grant> verify(std::string_view lease, claim_id id);

@@ -81,9 +81,8 @@ op memory_locks::renew(std::string_view lease, deadline, completion<std::chrono:
     return answer(r.error, r.value, std::move(done));
 }
 
-op memory_locks::revoke(std::string_view lease, deadline, completion<int> done) {
-    server_->revoke(lease);
-    return answer({}, 0, std::move(done));
+op memory_locks::revoke(std::string_view lease, deadline, completion<ended_claims> done) {
+    return answer({}, server_->revoke(lease), std::move(done));
 }
 
 op memory_locks::owned(std::string_view lease, deadline, completion<std::vector<claim_id>> done) {

@@ -29,7 +29,8 @@ public:
                           completion<lease> done) override;
     [[nodiscard]] op renew(std::string_view lease, deadline by,
                            completion<std::chrono::seconds> done) override;
-    [[nodiscard]] op revoke(std::string_view lease, deadline by, completion<int> done) override;
+    [[nodiscard]] op revoke(std::string_view lease, deadline by,
+                            completion<ended_claims> done) override;
     [[nodiscard]] op owned(std::string_view lease, deadline by,
                            completion<std::vector<claim_id>> done) override;
     [[nodiscard]] op enter(const claim& what, deadline by, completion<place> done) override;

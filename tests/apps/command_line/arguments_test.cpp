@@ -188,9 +188,41 @@ TEST_F(Arguments, WhatMayBeTheValueOfAnUnknownOptionIsNoSurplus) {
     EXPECT_FALSE(args.surplus());
 }
 
-TEST_F(Arguments, WordsThatTheParserWouldSwallow) {
-    EXPECT_EQ("\"++\" was not expected; 'trinco lock --help' lists what there is",
-              mistake({"job", "++"}));
+TEST_F(Arguments, WhatIsNoOptionIsAWordWhateverItMeansElsewhere) {
+    EXPECT_EQ("", mistake({"job", "++"}));
+    EXPECT_EQ("++", other);
+}
+
+TEST_F(Arguments, LettersStandTogetherUpToAValue) {
+    arguments own;
+    bool verbose = false;
+    bool quiet = false;
+    own.flag("-v,--verbose", verbose, "more");
+    own.flag("-q,--quiet", quiet, "less");
+    own.number("-n,--permits", permits, {1, 100}, "how many");
+    EXPECT_FALSE(own.parse(words{"-vqn", "7"}));
+    EXPECT_TRUE(verbose && quiet);
+    EXPECT_EQ(7U, permits);
+    EXPECT_FALSE(own.wants_help());
+}
+
+TEST_F(Arguments, MistakesAmongLetters) {
+    const auto said = [this](const words& typed) {
+        arguments own;
+        bool verbose = false;
+        own.flag("-v,--verbose", verbose, "more");
+        own.number("-n,--permits", permits, {1, 100}, "how many");
+        const auto wrong = own.parse(typed, "lock");
+        return own.wants_help() ? "help" : wrong ? wrong->sentence : "";
+    };
+    EXPECT_EQ("there is no option \"-vxn\"; 'trinco lock --help' lists what there is",
+              said({"-vxn", "7"}));
+    EXPECT_EQ("--verbose takes no value, but has \"true\"", said({"-v=true"}));
+    EXPECT_EQ("\"-vn\" needs a value behind it", said({"-vn"}));
+    EXPECT_EQ("--permits \"=7\" is not a number of 1 to 100", said({"-n", "=7"}));
+    EXPECT_EQ("help", said({"-vh"}));
+    EXPECT_EQ("there is no option \"---verbose\"; did you mean --verbose?", said({"---verbose"}));
+    EXPECT_EQ("--verbose takes no value, but has \"\"", said({"--verbose="}));
 }
 
 TEST_F(Arguments, ADashAloneIsAPositional) {

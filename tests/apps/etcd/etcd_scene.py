@@ -1,6 +1,7 @@
 """What the tests of the program on etcd share: the scene of `trinco lock`, on a cluster of their
 own, which must be empty of theirs in the end."""
 
+import os
 import pathlib
 import re
 import sys
@@ -64,6 +65,23 @@ class EtcdScene(Scene):
             return [key for key in self.etcd.keys() if not key.startswith('trinco:records/')]
         wait_until(lambda: not ours(), 'the end of all entries: ' + ' '.join(ours()))
         wait_until(lambda: not self.short_leases(), 'the end of all leases of sessions')
+        wait_until(lambda: not self.programs(), 'the end of all programs')
+
+    def programs(self):
+        """Processes of ours that know this cluster: with each go its threads and descriptors."""
+        ours = {PROGRAM, PROGRAM + '-fleet'}
+        ports = [f':{port}'.encode() for port in re.findall(r':(\d+)', self.etcd.url)]
+        found = []
+        for folder in pathlib.Path('/proc').glob('[0-9]*'):
+            try:
+                if os.readlink(folder / 'exe') not in ours:
+                    continue
+                said = (folder / 'cmdline').read_bytes() + (folder / 'environ').read_bytes()
+            except OSError:  # it has ended meanwhile
+                continue
+            if any(port in said for port in ports):
+                found.append(folder.name)
+        return found
 
     def short_leases(self):
         """Those of sessions: records are kept for a day."""

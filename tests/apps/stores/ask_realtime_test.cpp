@@ -52,9 +52,9 @@ TEST(Ask, BringsTheErrorOfTheStore) {
 }
 
 TEST(Ask, AnEmptyStoreIsInvalid) {
-    const auto none = ask_locks<int>(store(), 5s, [](auto& from, auto by, auto done) {
-        return from.revoke("none", by, std::move(done));
-    });
+    const auto none = ask_locks<detail::ended_claims>(
+        store(), 5s,
+        [](auto& from, auto by, auto done) { return from.revoke("none", by, std::move(done)); });
     EXPECT_EQ(errc::invalid, none.error);
 }
 

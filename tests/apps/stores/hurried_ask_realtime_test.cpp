@@ -25,6 +25,7 @@ using detail::store_standing;
 struct condition {
     std::atomic<store_standing> standing{store_standing::serves};
     std::atomic<bool> answers{false};
+    std::atomic<bool> in_doubt{false};
     std::atomic<std::uint64_t> requests{0};
     std::atomic<int> dropped{0};
 };
@@ -36,7 +37,7 @@ public:
         : on_(on), of_(std::move(of)) {}
 
     op look(const detail::look_request&, deadline by, completion<detail::glance> done) override {
-        if (of_->standing != store_standing::away) ++of_->requests;
+        ++of_->requests;
         const bool answers = of_->answers;
         auto timer = std::make_shared<op>();
         *timer = on_.at(answers ? on_.now() : by, [d = std::move(done), answers]() mutable {
@@ -66,7 +67,7 @@ public:
         return on_.after(0ms, [d = std::move(done)]() mutable { d({}, 0); });
     }
     [[nodiscard]] store_standing standing() const override { return of_->standing; }
-    [[nodiscard]] detail::store_traffic traffic() const override { return {of_->requests}; }
+    [[nodiscard]] bool in_doubt() const override { return of_->in_doubt; }
 
 private:
     detail::event_loop& on_;
@@ -136,10 +137,17 @@ TEST_F(HurriedAsk, WhatWasRefusedWasNotDone) {
 TEST_F(HurriedAsk, WhatWasSentAndLostMayBeDone) {
     std::thread breaks([of = of_] {
         while (of->requests == 0) std::this_thread::yield();
+        of->in_doubt = true;
         of->standing = store_standing::away;
     });
     EXPECT_TRUE(is_quick([&] { EXPECT_EQ(errc::unknown_outcome, ask(long_time)); }));
     breaks.join();
+}
+
+TEST_F(HurriedAsk, WhatIsUnderWayToOneThatRefusedMayBeDone) {
+    of_->in_doubt = true;
+    of_->standing = store_standing::refuses;
+    EXPECT_TRUE(is_quick([&] { EXPECT_EQ(errc::unknown_outcome, ask(long_time)); }));
 }
 
 }  // namespace

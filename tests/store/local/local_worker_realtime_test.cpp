@@ -105,6 +105,18 @@ TEST_F(LocalWorker, HasNoThreadBeforeItIsNeeded) {
     let_it_sleep(*one);
 }
 
+TEST_F(LocalWorker, GetsReadyOnceByWhoHasTime) {
+    const auto one = open_for_a_moment();
+    EXPECT_EQ(one->get_ready(), statements_of_a_lock().size());
+    EXPECT_EQ(one->get_ready(), 0U);
+    const auto other = open_for_a_moment();
+    const auto job = make();
+    submit(*other, job, false);
+    ASSERT_TRUE(until([&] { return job->has_ended(); }));
+    let_it_sleep(*other);
+    EXPECT_EQ(other->get_ready(), 0U) << "the thread has done so";
+}
+
 TEST_F(LocalWorker, NobodyIsKeptWaitingAtTheGate) {
     const auto one = open_for_a_moment();
     let_it_sleep(*one);

@@ -48,8 +48,9 @@ public:
         });
     }
     void revoke(const std::string& on) {
-        ask<int>(
-            [&](deadline by, completion<int> f) { return store_.revoke(on, by, std::move(f)); });
+        ask<ended_claims>([&](deadline by, completion<ended_claims> f) {
+            return store_.revoke(on, by, std::move(f));
+        });
     }
     // The token, when it is granted within that long.
     std::optional<std::uint64_t> await(const std::string& on, std::uint64_t id,
