@@ -106,12 +106,14 @@ private:
     // Reading what the system believes takes long, so it is kept; named files are read again. The
     // result lives until the next call.
     SSL_CTX* context_of(const tls_settings& how, std::error_code& error) {
-        if (how.ca_file.empty() && how.certificate_file.empty()) {
-            auto& kept = how.verify ? believing_system_ : believing_anybody_;
-            if (!kept) kept = make_tls_context(how, error);
-            return kept.get();
+        const bool by_system = how.verify && how.ca_file.empty();
+        auto& kept = by_system ? believing_system_ : believing_anybody_;
+        if (how.ca_file.empty() && !kept) {
+            kept = make_tls_context({.verify = how.verify}, error);
+            if (error) return nullptr;
         }
-        of_files_ = make_tls_context(how, error);
+        if (how.ca_file.empty() && how.certificate_file.empty()) return kept.get();
+        of_files_ = make_tls_context(how, error, by_system ? kept.get() : nullptr);
         return of_files_.get();
     }
 

@@ -74,6 +74,19 @@ void read_identity(SSL_CTX* context, const tls_settings& settings, std::error_co
     }
 }
 
+void read_authorities(SSL_CTX* context, const tls_settings& settings, SSL_CTX* like,
+                      std::error_code& error) {
+    if (!settings.verify) return;
+    if (like != nullptr) {
+        ::SSL_CTX_set1_cert_store(context, ::SSL_CTX_get_cert_store(like));
+        return;
+    }
+    const int read = settings.ca_file.empty() ? ::SSL_CTX_set_default_verify_paths(context)
+                                              : ::SSL_CTX_load_verify_locations(
+                                                    context, settings.ca_file.c_str(), nullptr);
+    if (read != 1) error = tls_errc::ca_unreadable;
+}
+
 }  // namespace
 
 const std::error_category& tls_category() noexcept {
@@ -85,7 +98,7 @@ std::error_code make_error_code(tls_errc e) noexcept {
     return {static_cast<int>(e), tls_category()};
 }
 
-tls_context make_tls_context(const tls_settings& settings, std::error_code& error) {
+tls_context make_tls_context(const tls_settings& settings, std::error_code& error, SSL_CTX* like) {
     ::ERR_clear_error();
     tls_context made(::SSL_CTX_new(::TLS_client_method()));
     if (!made) throw std::bad_alloc();
@@ -93,13 +106,7 @@ tls_context make_tls_context(const tls_settings& settings, std::error_code& erro
     ::SSL_CTX_set_options(made.get(), SSL_OP_NO_RENEGOTIATION);
     ::SSL_CTX_set_mode(made.get(), SSL_MODE_RELEASE_BUFFERS);
     ::SSL_CTX_set_default_passwd_cb(made.get(), no_passphrase);
-    if (settings.verify) {
-        const int read =
-            settings.ca_file.empty()
-                ? ::SSL_CTX_set_default_verify_paths(made.get())
-                : ::SSL_CTX_load_verify_locations(made.get(), settings.ca_file.c_str(), nullptr);
-        if (read != 1) error = tls_errc::ca_unreadable;
-    }
+    read_authorities(made.get(), settings, like, error);
     if (!error) read_identity(made.get(), settings, error);
     ::ERR_clear_error();
     if (error) return nullptr;

@@ -19,8 +19,9 @@ struct tls_end {
 using tls_session = std::unique_ptr<SSL, tls_end>;
 using tls_context = std::unique_ptr<SSL_CTX, tls_end>;
 
-// Null, and why.
-[[nodiscard]] tls_context make_tls_context(const tls_settings& settings, std::error_code& error);
+// Null, and why. `like`: what the system believes is not read anew, but is that of this one.
+[[nodiscard]] tls_context make_tls_context(const tls_settings& settings, std::error_code& error,
+                                           SSL_CTX* like = nullptr);
 
 // A client's session that has not begun, between two BIOs in memory. `name`: whom the peer must
 // prove to be, a name or an address in figures; `protocol` as in tls_settings. Throws

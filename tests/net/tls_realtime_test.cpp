@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <thread>
 #include <vector>
@@ -124,6 +126,28 @@ TEST_F(Tls, a_peer_that_wants_our_certificate_gets_it) {
     address.tls->key_file = papers().at("client.key");
     ASSERT_EQ(connect(address), std::error_code());
     expect_talk();
+}
+
+// OpenSSL finds the system's authorities by this variable, too.
+TEST_F(Tls, what_the_system_believes_is_read_once_whatever_certificate_is_ours) {
+    const auto of_system = papers().at("of_system.pem");
+    std::filesystem::copy_file(papers().at("ca.pem"), of_system);
+    ASSERT_EQ(::setenv("SSL_CERT_FILE", of_system.c_str(), 1), 0);
+    const tls_peer peer(papers(), "server",
+                        {"-Verify", "1", "-verify_return_error", "-CAfile", papers().at("ca.pem")});
+    auto address = to("good.test", peer.port());
+    address.tls = tls_settings{.certificate_file = papers().at("client.pem"),
+                               .key_file = papers().at("client.key")};
+    ASSERT_EQ(connect(address), std::error_code());
+    expect_talk();
+    std::filesystem::remove(of_system);
+    ASSERT_EQ(connect(address), std::error_code()) << "read again";
+    expect_talk();
+    address.tls->certificate_file = papers().at("make");
+    EXPECT_EQ(connect(address), tls_errc::certificate_unreadable) << "ours is";
+    address.tls = tls_settings{};
+    EXPECT_EQ(connect(address), std::error_code());
+    ::unsetenv("SSL_CERT_FILE");
 }
 
 TEST_F(Tls, with_the_older_version_it_shows_when_connecting) {

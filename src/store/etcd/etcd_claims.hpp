@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "store/etcd/etcd_glances.hpp"
+#include "store/etcd/etcd_hopes.hpp"
 #include "store/etcd/etcd_layout.hpp"
 #include "store/etcd/etcd_locks.hpp"
 #include "store/etcd/etcd_rpc.hpp"
@@ -85,6 +86,8 @@ public:
     etcd_slots slots;
     // Of those who wait and hold.
     etcd_glances glances;
+    // Of those who enter.
+    etcd_hopes hopes;
 
     // A lease for records with this `keep`, shared while it is young.
     struct record_lease {

@@ -2,8 +2,12 @@
 // there yet; so it may be repeated, and finds what an earlier attempt left. The same transaction
 // reads what is ahead: whoever has its turn at once needs no further read to be granted.
 //
-// only_if_free compares over the whole range of each queue instead: first that it is empty; when it
-// is not and the entries there are not in the way (shared ones, permits, strays), that nobody came
+// Reading costs etcd more than comparing. Where nobody is likely to be in the queues, the
+// transaction compares that they are empty, own entries among them, and reads nothing; when they
+// are not, the one above follows (of only_if_free the one below).
+//
+// only_if_free compares over the whole range of each queue, too: first that it is empty; when it is
+// not and the entries there are not in the way (shared ones, permits, strays), that nobody came
 // since they were read.
 #include <algorithm>
 
@@ -30,7 +34,9 @@ public:
 
     void start() {
         sent_ = known().on().now();
-        auto& c = known().lease(what_.lease).claims[what_.id];
+        auto& all = known().lease(what_.lease).claims;
+        hopes_ = !all.contains(what_.id) && may_hope();
+        auto& c = all[what_.id];
         if (c.created == 0) c.parts = what_.parts;
         c.bare = what_.bare;
         send();
@@ -44,8 +50,30 @@ private:
         }
     }
 
+    // Of those who share a queue somebody is there as a rule.
+    [[nodiscard]] bool may_hope() const {
+        return std::all_of(what_.parts.begin(), what_.parts.end(), [this](const part& p) {
+            return p.kind == claim_kind::exclusive && known().hopes.has(p.name);
+        });
+    }
+
     void send() {
         ask_anew();
+        if (hopes_) return send_hoping();
+        send_reading();
+    }
+    void send_hoping() {
+        txn_request ask;
+        for (const auto& one : scans_) {
+            const auto& q = one.question();
+            if (!TRINCO_MUTANT("etcd_hope_uncompared")) ask.compare.push_back(free_since(q.name));
+            ask.success.emplace_back(
+                put_request{entry_key(q.name, lease_, what_.id), value_for(q.asks), lease_});
+        }
+        if (what_.only_if_free) ask.failure = read_all();
+        request_ = link().txn(ask, by_, then(&entering::answered));
+    }
+    void send_reading() {
         txn_request ask;
         for (const auto& one : scans_) {
             const auto& q = one.question();
@@ -55,13 +83,19 @@ private:
             }
             if (what_.only_if_free) ask.compare.push_back(free_since(q.name));
             ask.success.emplace_back(put_request{key, value_for(q.asks), lease_});
-            ask.failure.emplace_back(range_request{{key, {}}});
         }
-        for (const auto& one : scans_) {
-            ask.success.emplace_back(one.next(scans_.size()));
-            ask.failure.emplace_back(one.next(scans_.size()));
-        }
+        for (const auto& one : scans_) ask.success.emplace_back(one.next(scans_.size()));
+        ask.failure = read_all();
         request_ = link().txn(ask, by_, then(&entering::answered));
+    }
+    // The own entries, and the first page of each queue.
+    [[nodiscard]] std::vector<operation> read_all() const {
+        std::vector<operation> out;
+        for (const auto& one : scans_) {
+            out.emplace_back(range_request{{entry_key(one.question().name, lease_, what_.id), {}}});
+        }
+        for (const auto& one : scans_) out.emplace_back(one.next(scans_.size()));
+        return out;
     }
 
     [[nodiscard]] std::string value_for(seat asks) const {
@@ -87,8 +121,16 @@ private:
         if (error && reply.settled) return look_back();
         if (error) return failed(error);
         if (reply.succeeded) {
-            take(reply, reply.revision);
+            if (hopes_) {
+                take_nothing(reply.revision);
+            } else {
+                take(reply, reply.revision);
+            }
             return limit_differs() ? step_back() : entered(reply);
+        }
+        if (std::exchange(hopes_, false)) {
+            if (!what_.only_if_free) return send();
+            remember_queues(reply, 0);
         }
         if (const auto before = entered_before(reply)) return again(reply, *before);
         take(reply, 0);
@@ -103,12 +145,30 @@ private:
             scans_[i].take(reply.replies.at(scans_.size() + i));
         }
     }
+    void take_nothing(std::int64_t mine) {
+        for (auto& one : scans_) {
+            one.is_mine(mine);
+            one.take({});
+        }
+    }
+    // As the reading showed them: nothing but so many entries of our own, or more.
+    void remember_queues(const txn_reply& reply, std::int64_t own) {
+        for (std::size_t i = 0; i < scans_.size(); ++i) {
+            const auto& name = what_.parts[i].name;
+            if (reply.replies.at(scans_.size() + i).count == own) {
+                known().hopes.found_empty(name);
+            } else {
+                known().hopes.found_somebody(name);
+            }
+        }
+    }
     [[nodiscard]] bool limit_differs() const {
         return std::any_of(scans_.begin(), scans_.end(),
                            [](const auto& one) { return one.result().limit_differs; });
     }
 
     void entered(const txn_reply& reply) {
+        if (!hopes_) remember_queues(reply, 1);
         known_claim c;
         c.parts = what_.parts;
         c.bare = what_.bare;
@@ -168,13 +228,7 @@ private:
     // it lands later, so that what is there now is the answer.
     void look_back() {
         ask_anew();
-        txn_request ask;
-        for (const auto& one : scans_) {
-            const auto key = entry_key(one.question().name, lease_, what_.id);
-            ask.success.emplace_back(range_request{{key, {}}});
-        }
-        for (const auto& one : scans_) ask.success.emplace_back(one.next(scans_.size()));
-        request_ = link().txn(ask, by_, then(&entering::looked_back));
+        request_ = link().txn({{}, read_all(), {}}, by_, then(&entering::looked_back));
     }
     void looked_back(std::error_code error, txn_reply reply) {
         if (error) return finish(errc::unknown_outcome, {});
@@ -237,6 +291,7 @@ private:
     const std::int64_t lease_;
     boot_clock::time_point sent_;
     std::vector<queue_scan> scans_;
+    bool hopes_ = false;        // that nobody is in its queues, so that nothing needs to be read
     std::int64_t read_at_ = 0;  // the first page of what is in the way
     int attempts_ = 0;
 };

@@ -104,7 +104,9 @@ void etcd_requests::send(std::uint64_t id, one& r) {
                        r.by + 1s, [this, id](const wire_status& status, std::string reply) {
                            answered(id, status, std::move(reply));
                        });
-    r.timer = loop_.at(r.sent_at + (r.by - r.sent_at) / 2, [this, id] { half_over(id); });
+    if (way_.has_others()) {
+        r.timer = loop_.at(r.sent_at + (r.by - r.sent_at) / 2, [this, id] { half_over(id); });
+    }
 }
 
 void etcd_requests::answered(std::uint64_t id, const wire_status& status, std::string reply) {
@@ -159,7 +161,7 @@ void etcd_requests::half_over(std::uint64_t id) {
     if (at == all_.end()) return;
     auto& r = *at->second;
     // A member that answers others only takes its time.
-    if (!r.sent || !way_.has_others() || heard_ > r.sent_at) return;
+    if (!r.sent || heard_ > r.sent_at) return;
     way_.failed(r.endpoint, way_.by().name(r.endpoint) + ": does not answer");
     if (r.what.changes) return;
     r.call.cancel();

@@ -32,7 +32,10 @@ public:
         if (const auto* c = known().find(lease_, id_)) created_ = c->created;
         if (const auto* c = take_proof()) {
             grant_.tokens = c->tokens;
-            timer_ = at(known().on().now(), &waiting_for_turn::give_proven);
+            known().on().post([weak = weak_from_this()] {
+                const auto self = weak.lock();
+                if (self && self->known().link() != nullptr) self->end({});
+            });
         } else {
             look();
         }
@@ -55,7 +58,6 @@ private:
         c->proven.reset();
         return young ? c : nullptr;
     }
-    void give_proven() { end({}); }
 
     void look() {
         timer_ = op();

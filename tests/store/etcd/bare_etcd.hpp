@@ -118,16 +118,12 @@ private:
 
 inline void bare_etcd::enter_and_leave(const std::string& queue, std::int64_t lease) {
     const auto key = etcd::entry_key(queue, lease, {1});
-    const std::string note(100, 'x');
-    etcd::range_request all;
-    all.keys = etcd::all_under(queue + "/");
-    all.limit = 16;
-    all.order = etcd::range_request::order_t::ascend;
-    all.by = etcd::range_request::by_t::create_revision;
-    const etcd::range_request own{{key, {}}};
-    const auto in = txn({{{{key, {}}}}, {etcd::put_request{key, note, lease}, all}, {own, all}});
+    const std::string note(60, 'x');
+    const auto in =
+        txn({{{etcd::all_under(queue + "/")}}, {etcd::put_request{key, note, lease}}, {}});
     etcd::comparison same{{key, {}}};
     same.number = in.revision;
+    const etcd::range_request own{{key, {}}};
     txn({{same}, {etcd::erase_request{{key, {}}}}, {own}});
 }
 

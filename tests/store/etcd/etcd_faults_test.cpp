@@ -162,6 +162,9 @@ TEST_F(EtcdFaults, ARepeatedEnterCountsThoseAheadAndNoneOfThoseWhoCameLater) {
         net_.heal();
     };
     crowd(3);
+    // Who has found nobody yet hopes so, and a first attempt that is wrong enters nothing.
+    ASSERT_FALSE(enter(*a_, make(on_, 9, {"n"})));
+    ASSERT_FALSE(leave(*a_, on_, 9));
     enter_unheard(1);
     crowd(4);
     EXPECT_EQ(ahead(*a_, make(on_, 1, {"n"})), 3U);

@@ -402,6 +402,23 @@ TEST_F(EtcdLocks, WhatIsPublishedIsOfItsClaimAlsoWhenTheNextOneHasItsNumber) {
     EXPECT_EQ(list(*c, "n").value.rows.at(0).info, "info");
 }
 
+TEST_F(EtcdLocks, WhatAnEarlierAttemptEnteredIsFoundAndNotEnteredAnew) {
+    const auto on = open(*a_);
+    const auto other = open(*b_);
+    ASSERT_FALSE(enter(*a_, make(on, 1, {"m", "n"})));
+    ASSERT_FALSE(enter(*b_, make(other, 1, {"n"})));
+    const auto before = etcd_.keys();
+    for (int i = 0; i < 3; ++i) {
+        EXPECT_EQ(ahead(*a_, make(on, 1, {"m", "n"})), 0U);
+        EXPECT_EQ(ahead(*b_, make(other, 1, {"n"})), 1U);
+    }
+    EXPECT_EQ(etcd_.keys(), before);
+    erase(key_of("m", on));
+    EXPECT_EQ(enter(*a_, make(on, 1, {"m", "n"})), errc::lost) << "a part of it is gone";
+    EXPECT_FALSE(leave(*a_, on, 1));
+    EXPECT_EQ(etcd_.keys().size(), 1U);
+}
+
 // What lies under the prefix of one store is in nobody's way in another.
 TEST_F(EtcdLocks, ALockNamedAsAPrefixIsFree) {
     const auto c = store("team/");

@@ -249,7 +249,7 @@ TEST_P(EtcdWaiting, AnEnterThatLandsAfterItsCallerGaveUpIsFoundAndRemoved) {
     EXPECT_FALSE(session->ended());
     EXPECT_TRUE(comes_true([&] { return session->debts() == 0; }));
     std::optional<std::error_code> closed;
-    session->close(on_.now() + 2s, [&](std::error_code e) { closed = e; });
+    session->close(on_.now() + 2s, [&](std::error_code e, ended_claims) { closed = e; });
     EXPECT_TRUE(comes_true([&] { return closed.has_value(); }));
 }
 
