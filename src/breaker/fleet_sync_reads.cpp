@@ -18,6 +18,11 @@ bool may_pass(std::error_code ec) noexcept {
     return ec == errc::unavailable || ec == errc::busy || kind_of(ec) == error_kind::unknown;
 }
 
+// Else a view that is known already says nothing new when it is seen again.
+bool has_running_time(const view& v) noexcept {
+    return v.remaining.count() != 0 || v.over_remaining.count() != 0;
+}
+
 }  // namespace
 
 op fleet_sync::impl::refresh(const member_ptr& m, completion<int> done) {
@@ -73,7 +78,7 @@ void fleet_sync::impl::looked(const member_ptr& m, time_point sent, deadline by,
         read_by_exchange(m, by);
         return;
     }
-    tell(*m);
+    if (newer || has_running_time(seen.fleet)) tell(*m);
     finish_read(m, {});
 }
 

@@ -73,8 +73,12 @@ void fleet_sync::impl::take_verdict(member& m, const verdict& v, time_point sent
     // A notice may have overtaken this answer; then only the stamp is news.
     if (!m.known.fleet.newer_than(v.fleet)) {
         if (!v.options.empty()) {
-            const auto parsed = parse_policy(v.options, m.known.rules);
-            if (const auto* rules = std::get_if<policy>(&parsed)) m.known.rules = *rules;
+            if (v.options == m.own_text) {
+                m.known.rules = policy_of(m.options);
+            } else {
+                const auto parsed = parse_policy(v.options, m.known.rules);
+                if (const auto* rules = std::get_if<policy>(&parsed)) m.known.rules = *rules;
+            }
             m.governing_text = v.options;
             m.governing_stamp = v.fleet.options_stamp;
         } else if (v.fleet.options_stamp == m.own_stamp && m.own_stamp != m.governing_stamp) {

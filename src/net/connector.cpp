@@ -39,7 +39,7 @@ public:
     connector(event_loop& on, std::shared_ptr<name_service> names, stream_address to,
               completion<std::unique_ptr<byte_stream>> done)
         : loop_(on),
-          on_(asio_access::inside(on)),
+          on_(loop_access::inside(on)),
           names_(std::move(names)),
           to_(std::move(to)),
           done_(std::move(done)) {
@@ -56,18 +56,19 @@ public:
 
 private:
     // A socket that connects.
-    struct attempt {
-        attempt(const std::shared_ptr<event_loop::impl>& on, own_descriptor fd,
-                std::error_code& error)
-            : socket(on, std::move(fd), error) {}
+    struct attempt final : watched_descriptor::waiter {
+        attempt(connector& of, own_descriptor fd, std::error_code& error)
+            : owner(of), socket(of.on_, std::move(fd), *this, error) {}
+        void ready_for(watched_descriptor::event) override { owner.settled(place); }
+        connector& owner;
         watched_descriptor socket;
+        std::list<attempt>::iterator place;
     };
     using attempts = std::list<attempt>;
 
     void resolve();
     void try_next();
     void try_one(const socket_address& address);
-    void wait_for(attempts::iterator which);
     void settled(attempts::iterator which);
     void failed(std::error_code why);
     void end(std::error_code error, std::unique_ptr<byte_stream> stream = nullptr);
@@ -134,20 +135,14 @@ void connector::try_one(const socket_address& address) {
         return failed(system_error_of(error));
     }
     std::error_code unwatched;
-    trying_.emplace_back(on_, std::move(fd), unwatched);
+    trying_.emplace_back(*this, std::move(fd), unwatched);
     const auto which = std::prev(trying_.end());
+    which->place = which;
     if (unwatched) {
         trying_.erase(which);
         return failed(unwatched);
     }
-    wait_for(which);
-}
-
-void connector::wait_for(attempts::iterator which) {
-    which->socket.wait(watched_descriptor::writable, [weak = weak_from_this(), which](bool ready) {
-        const auto self = weak.lock();
-        if (self && ready && self->done_) self->settled(which);
-    });
+    which->socket.wait(watched_descriptor::writable);
 }
 
 void connector::settled(attempts::iterator which) {

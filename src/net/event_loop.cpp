@@ -8,11 +8,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <boost/asio/buffer.hpp>
-#include <boost/asio/post.hpp>
 #include <cerrno>
 #include <cstdio>
 #include <exception>
+#include <limits>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -27,28 +26,30 @@ namespace {
     throw std::system_error(errno, std::generic_category(), what);
 }
 
-int open_timer() {
-    const int fd = ::timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
-    if (fd < 0) throw_errno("trinco: cannot create a timer");
+int opened(int fd, const char* what) {
+    if (fd < 0) throw_errno(what);
     return fd;
 }
 
-int open_bell() {
-    const int fd = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    if (fd < 0) throw_errno("trinco: cannot create an eventfd");
-    return fd;
+void count_forks() {
+    static const int error = ::pthread_atfork(nullptr, nullptr, [] { ++forks_counted; });
+    if (error != 0) throw std::bad_alloc();
 }
 
 // A timer is set anew when that saves more than so much sleep.
 constexpr auto worth_setting = std::chrono::milliseconds(100);
 // Who runs the loop himself waits for an answer that comes sooner than a thread is woken.
 constexpr auto stay_awake = std::chrono::microseconds(200);
+// What posts itself again and again keeps descriptors and timers waiting for so many turns.
+constexpr int most_unlooked = 4;
+// A timer that is set for each message asks for no memory.
+constexpr std::size_t most_spare = 16;
 
 }  // namespace
 
-void run_guarded(unique_function<void()>& f) noexcept {
+void report_failure() noexcept {
     try {
-        f();
+        throw;
     } catch (const std::exception& e) {
         std::fprintf(stderr, "trinco: a callback of the event loop failed: %s\n", e.what());
     } catch (...) {
@@ -56,23 +57,35 @@ void run_guarded(unique_function<void()>& f) noexcept {
     }
 }
 
-event_loop::impl::impl() : bell(context, open_bell()), timer(context, open_timer()) {}
-
-// Asio wakes its thread while it holds a mutex, at which a thread that wakes on another core stops
-// again at once. Hence the bell.
-void event_loop::impl::schedule_drain() {
-    if (!own_thread()) {
-        const std::uint64_t one = 1;
-        static_cast<void>(::write(bell.native_handle(), &one, sizeof one));
-        return;
-    }
+void run_guarded(unique_function<void()>& f) noexcept {
     try {
-        asio::post(context, [this] { drain(); });
+        f();
     } catch (...) {
-        const std::lock_guard hold(m);
-        scheduled = false;  // the next post tries again
-        throw;
+        report_failure();
     }
+}
+
+// The bell and the timer are told of by each of their edges, and never read.
+event_loop::impl::impl()
+    : bell(opened(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), "trinco: cannot create an eventfd")),
+      timer(opened(::timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC),
+                   "trinco: cannot create a timer")),
+      watched(opened(::epoll_create1(EPOLL_CLOEXEC), "trinco: cannot create an epoll set")) {
+    count_forks();
+    spare.reserve(most_spare);
+    for (const auto* own : {&bell, &timer}) {
+        ::epoll_event e{};
+        e.events = EPOLLIN | EPOLLET;
+        e.data.ptr = const_cast<own_descriptor*>(own);
+        if (::epoll_ctl(watched.get(), EPOLL_CTL_ADD, own->get(), &e) != 0) {
+            throw_errno("trinco: cannot watch a descriptor");
+        }
+    }
+}
+
+void event_loop::impl::ring() noexcept {
+    const std::uint64_t one = 1;
+    static_cast<void>(::write(bell.get(), &one, sizeof one));
 }
 
 void event_loop::impl::post(function f) {
@@ -84,18 +97,12 @@ void event_loop::impl::post(function f) {
         queue.push_back(std::move(f));
         wake = !std::exchange(scheduled, true);
     }
-    if (wake) schedule_drain();
-}
-
-void event_loop::impl::wait_for_bell() {
-    bell.async_read_some(asio::buffer(&rung, sizeof rung),
-                         [this](const boost::system::error_code& error, std::size_t) {
-                             bell_waits = false;
-                             if (error) return;
-                             wait_for_bell();
-                             drain();
-                         });
-    bell_waits = true;
+    if (!wake) return;
+    if (own_thread()) {
+        drain_next = true;
+    } else {
+        ring();
+    }
 }
 
 // One batch a turn: functions posted meanwhile come after whatever else is ready.
@@ -104,24 +111,18 @@ void event_loop::impl::drain() {
         const std::lock_guard hold(m);
         batch.swap(queue);
     }
-    in_turn = true;
     for (auto& f : batch) {
         if (!open.load(std::memory_order_relaxed)) break;
         auto running = std::move(f);
         run_guarded(running);
     }
     batch.clear();
-    in_turn = false;
-    bool again = false;
-    {
-        const std::lock_guard hold(m);
-        again = scheduled = !queue.empty();
-    }
-    if (again) schedule_drain();
-    follow_timers();
+    const std::lock_guard hold(m);
+    drain_next = scheduled = !queue.empty();
 }
 
-void event_loop::impl::arm(boot_clock::time_point when) {
+// Cannot fail: descriptor and time are ours.
+void event_loop::impl::arm(boot_clock::time_point when) noexcept {
     using namespace std::chrono;
     armed = when;
     const auto since =
@@ -130,55 +131,41 @@ void event_loop::impl::arm(boot_clock::time_point when) {
     ::itimerspec spec{};
     spec.it_value.tv_sec = whole.count();
     spec.it_value.tv_nsec = (since - whole).count();
-    if (::timerfd_settime(timer.native_handle(), TFD_TIMER_ABSTIME, &spec, nullptr) != 0) {
-        throw_errno("trinco: cannot set a timer");
-    }
+    static_cast<void>(::timerfd_settime(timer.get(), TFD_TIMER_ABSTIME, &spec, nullptr));
 }
 
 // The system's timer stands at the earliest of ours. Waking up for nothing costs more than setting
 // it anew; not so each time one of many that are close to each other is dropped. What is due
 // already has its turn without it: in a virtual machine each of its interrupts costs dearly.
-void event_loop::impl::follow_timers() {
-    if (in_turn || timers.empty()) return;
+void event_loop::impl::follow_timers() noexcept {
+    if (timers.empty()) return;
     const auto next = timers.begin()->first.when;
     if (next >= armed && next - worth_setting <= armed) return;
     if (next > boot_clock::now()) return arm(next);
-    asio::post(context, [this] { run_due(); });
-    armed = next;
-}
-
-void event_loop::impl::wait_for_timer() {
-    // One that was set anew since it fired has nothing to read.
-    timer.async_read_some(asio::buffer(&fired, sizeof fired),
-                          [this](const boost::system::error_code& error, std::size_t) {
-                              timer_waits = false;
-                              if (error) return;
-                              wait_for_timer();
-                              run_due();
-                          });
-    timer_waits = true;
+    timers_next = true;
 }
 
 void event_loop::impl::run_due() {
     const auto now = boot_clock::now();
     const auto first_new = next_order;
     armed = boot_clock::time_point::max();
-    in_turn = true;
     while (!timers.empty() && open.load(std::memory_order_relaxed)) {
         const key next = timers.begin()->first;
         if (next.when > now || next.order >= first_new) break;
         auto due = timers.extract(timers.begin());
         run_guarded(due.mapped());
+        keep(std::move(due));
     }
-    in_turn = false;
-    follow_timers();
+}
+
+void event_loop::impl::keep(std::map<key, function>::node_type node) {
+    node.mapped() = nullptr;  // what this destroys may set or end other timers
+    if (spare.size() < most_spare) spare.push_back(std::move(node));
 }
 
 void event_loop::impl::drop(const key& k) {
     if (foreign()) return;
-    // Destroyed after it has left the map: its destructor may set or end other timers.
-    const auto dropped = timers.extract(k);
-    follow_timers();
+    if (auto dropped = timers.extract(k)) keep(std::move(dropped));
 }
 
 void event_loop::impl::drop_everything() {
@@ -194,39 +181,55 @@ void event_loop::impl::drop_everything() {
     while (!members.empty()) members.extract(members.begin()).value()->loop_ended();
 }
 
-// What an error of Asio's own has left undone: hearing the bell, seeing the timer, and what they
-// had told.
-void event_loop::impl::go_on() {
-    if (!bell_waits) wait_for_bell();
-    if (!timer_waits) wait_for_timer();
-    armed = boot_clock::time_point::max();
-    drain();  // and sets the timer
+void event_loop::impl::forget(const watcher& w) noexcept {
+    for (int at = told_at; at < told_end; ++at) {
+        auto& e = told[static_cast<std::size_t>(at)];
+        if (e.data.ptr == &w) e.data.ptr = nullptr;
+    }
 }
 
-void event_loop::impl::turn(const std::function<void()>& some) noexcept {
-    try {
-        if (std::exchange(failed, false)) go_on();
-        some();
-    } catch (const std::exception& e) {  // of Asio itself: no memory for a handler
-        failed = true;
-        std::fprintf(stderr, "trinco: the event loop failed and goes on: %s\n", e.what());
+bool event_loop::impl::listen(int wait_ms) {
+    told_at = 0;
+    told_end = std::max(
+        0, ::epoll_wait(watched.get(), told.data(), static_cast<int>(told.size()), wait_ms));
+    const bool any = told_end > 0;
+    while (told_at < told_end && open.load(std::memory_order_relaxed)) {
+        const auto e = told[static_cast<std::size_t>(told_at++)];
+        if (e.data.ptr == &bell) {
+            drain_next = true;
+        } else if (e.data.ptr == &timer) {
+            timers_next = true;
+        } else if (e.data.ptr != nullptr) {
+            static_cast<watcher*>(e.data.ptr)->ready(e.events);
+        }
     }
+    told_end = 0;
+    return any;
+}
+
+bool event_loop::impl::turn(int wait_ms) {
+    bool any = has_next();
+    if (!any || ++unlooked >= most_unlooked) {
+        unlooked = 0;
+        follow_timers();
+        any = listen(has_next() ? 0 : wait_ms) || has_next();
+    }
+    if (std::exchange(timers_next, false)) run_due();
+    if (std::exchange(drain_next, false)) drain();
+    return any;
 }
 
 void event_loop::impl::run() noexcept {
     runner.store(std::this_thread::get_id(), std::memory_order_relaxed);
     ::pthread_setname_np(::pthread_self(), "trinco");
-    while (open.load(std::memory_order_acquire)) turn([this] { context.run(); });
+    while (open.load(std::memory_order_acquire)) turn(-1);
     drop_everything();
     const std::lock_guard hold(m);
     now_in.store(phase::ended, std::memory_order_release);
     ended.notify_all();
 }
 
-event_loop::event_loop() : impl_(std::make_shared<impl>()) {
-    impl_->wait_for_bell();
-    impl_->wait_for_timer();
-}
+event_loop::event_loop() : impl_(std::make_shared<impl>()) {}
 
 event_loop::~event_loop() {
     if (impl_->foreign()) {
@@ -267,30 +270,31 @@ bool event_loop::run_here(const std::function<bool()>& done, deadline by) {
     const auto is_ours = [&s] { return s.runs() && s.now_in == impl::phase::idle; };
     if (is_ours()) s.runner.store(std::this_thread::get_id(), std::memory_order_relaxed);
     auto sleep_from = now() + stay_awake;
-    for (bool comes = true; comes && is_ours() && !done();) {
-        s.turn([&] {
-            if (s.context.poll_one() > 0) {
-                sleep_from = now() + stay_awake;
-            } else if (const auto at = now(); at >= by) {
-                comes = false;
-            } else if (at < sleep_from) {
-                std::this_thread::yield();
-            } else {
-                s.context.run_one_for(by - at);
-            }
-        });
+    while (is_ours() && !done()) {
+        if (s.turn(0)) {
+            sleep_from = now() + stay_awake;
+            continue;
+        }
+        const auto at = now();
+        if (at >= by) break;
+        const auto left = std::chrono::floor<std::chrono::milliseconds>(by - at).count();
+        if (at < sleep_from || left == 0) {
+            std::this_thread::yield();
+        } else {
+            s.turn(static_cast<int>(std::min<std::int64_t>(left, std::numeric_limits<int>::max())));
+        }
     }
     if (is_ours()) s.runner.store({}, std::memory_order_relaxed);
     return done();
 }
 
 bool is_run_here(event_loop& on) noexcept {
-    const auto& s = *asio_access::inside(on);
+    const auto& s = *loop_access::inside(on);
     return s.now_in == event_loop::impl::phase::idle && s.own_thread();
 }
 
 bool has_thread(event_loop& on) noexcept {
-    return asio_access::inside(on)->now_in != event_loop::impl::phase::idle;
+    return loop_access::inside(on)->now_in != event_loop::impl::phase::idle;
 }
 
 bool event_loop::stop(std::chrono::milliseconds bound) {
@@ -303,7 +307,7 @@ bool event_loop::stop(std::chrono::milliseconds bound) {
         impl_->drop_everything();
         return true;
     }
-    impl_->context.stop();
+    impl_->ring();
     if (impl_->own_thread() && impl_->now_in == impl::phase::running) return false;
     const auto over = [this] { return impl_->now_in == impl::phase::ended; };
     if (!impl_->ended.wait_for(hold, bound, over)) return false;
@@ -343,8 +347,16 @@ op event_loop::at(deadline when, unique_function<void()> f) {
     if (impl_->foreign() || !impl_->open) return {};
     // Not before now: a stream of timers for the past must not overtake those that are due.
     const impl::key k{std::max(when, now()), impl_->next_order++};
-    impl_->timers.emplace(k, std::move(f));
-    impl_->follow_timers();
+    auto& spare = impl_->spare;
+    if (spare.empty()) {
+        impl_->timers.emplace(k, std::move(f));
+    } else {
+        auto node = std::move(spare.back());
+        spare.pop_back();
+        node.key() = k;
+        node.mapped() = std::move(f);
+        impl_->timers.insert(std::move(node));
+    }
     return op([alive = std::weak_ptr<impl>(impl_), k] {
         if (const auto s = alive.lock()) s->drop(k);
     });

@@ -19,10 +19,11 @@
 //             on: a lock must still be renewed when a callback of something else fails.
 // Fork        In a child the thread does not exist. post, at and start there do nothing, check()
 //             says errc::forked, and the destructor gives nothing back: descriptors are shared with
-//             the parent, and taking ours off its epoll set would stop the parent's.
+//             the parent, and taking ours off its epoll set would stop the parent's. Forks are
+//             counted by pthread_atfork, so that a child of _Fork or clone is not known as one.
 // Cost        post: a lock and, when the loop is idle, one write to an eventfd. at: O(log n), and a
-//             system call when it is the earliest. No allocation beyond the function's own and a
-//             node a timer.
+//             system call before the loop waits when it is the earliest. No allocation beyond the
+//             function's own and a node a timer.
 #pragma once
 
 #include <chrono>
@@ -40,7 +41,7 @@
 
 namespace trinco::detail {
 
-struct asio_access;
+struct loop_access;
 
 class event_loop final : public loop {
 public:
@@ -79,7 +80,7 @@ public:
     struct impl;
 
 private:
-    friend struct asio_access;    // of src/net: sockets wait on the same thread
+    friend struct loop_access;    // of src/net: sockets wait on the same thread
     std::shared_ptr<impl> impl_;  // also the thread's, which may outlive this object
 };
 

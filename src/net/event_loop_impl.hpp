@@ -1,15 +1,11 @@
-// The inside of an event_loop, for src/net alone: sockets wait on its io_context, and keep it alive
-// (the loop's thread may outlive the object).
+// The inside of an event_loop, for src/net alone: descriptors are watched by its epoll set, and
+// keep it alive (the loop's thread may outlive the object).
 #pragma once
 
-#include <sys/types.h>
-#include <unistd.h>
+#include <sys/epoll.h>
 
 #include <array>
 #include <atomic>
-#include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -21,13 +17,18 @@
 #include <vector>
 
 #include "net/event_loop.hpp"
+#include "net/own_descriptor.hpp"
 
 namespace trinco::detail {
 
-namespace asio = boost::asio;
+// How many forks lie between the first process of ours and this one. Asking for the process's id
+// instead is a system call, and would be asked for many times a message.
+inline std::atomic<std::uint64_t> forks_counted{0};
 
-// Runs f; what it throws is reported on stderr and goes no further. The boundary to Asio.
+// Runs f; what it throws is reported on stderr and goes no further.
 void run_guarded(unique_function<void()>& f) noexcept;
+// In a handler of exceptions.
+void report_failure() noexcept;
 
 // What waits on a loop beside the loop's own timers and functions.
 class loop_member {
@@ -40,6 +41,16 @@ protected:
     ~loop_member() = default;
 };
 
+// Somebody who waits for a descriptor.
+class watcher {
+public:
+    // With what epoll_wait says of it. May end the watcher.
+    virtual void ready(std::uint32_t events) = 0;
+
+protected:
+    ~watcher() = default;
+};
+
 struct event_loop::impl {
     enum class phase : std::uint8_t { idle, running, ended };
     struct key {  // of a timer; the order makes it unique
@@ -49,13 +60,11 @@ struct event_loop::impl {
     };
 
     using function = unique_function<void()>;
-    using descriptor = asio::posix::basic_stream_descriptor<asio::io_context::executor_type>;
 
     impl();
 
     // ---- any thread ---------------------------------------------------------------------------
-    const ::pid_t owner = ::getpid();
-    asio::io_context context{1};
+    const std::uint64_t forks_then = forks_counted.load();
     std::atomic<phase> now_in{phase::idle};
     std::atomic<bool> open{true};  // written under m
     std::atomic<std::thread::id> runner{};
@@ -64,26 +73,30 @@ struct event_loop::impl {
     std::vector<function> queue;  // guarded by m, as is
     bool scheduled = false;       // whether a drain is on its way
     std::thread thread;           // guarded by m
-    descriptor bell;              // an eventfd, written by other threads when a drain is due
+    own_descriptor bell;          // an eventfd, written by other threads when a drain is due
 
     // ---- the loop's thread --------------------------------------------------------------------
-    asio::executor_work_guard<asio::io_context::executor_type> work{context.get_executor()};
-    descriptor timer;
+    own_descriptor timer;
+    own_descriptor watched;                // of epoll; whoever is watched is in it by its address
+    std::array<::epoll_event, 32> told{};  // by the last wait
+    int told_at = 0;                       // the next of them
+    int told_end = 0;
     std::map<key, function> timers;
+    std::vector<std::map<key, function>::node_type> spare;  // of timers that are over
     std::uint64_t next_order = 0;
     boot_clock::time_point armed = boot_clock::time_point::max();  // max: not armed
-    bool bell_waits = false;   // whether its next ring will be heard,
-    bool timer_waits = false;  // and the timer's end
-    bool in_turn = false;      // the timer is set when all functions of this turn have run
-    std::uint64_t rung = 0;    // what was read from the bell
-    std::uint64_t fired = 0;   // and from the timer
+    bool drain_next = false;   // posted functions have their turn
+    bool timers_next = false;  // timers that are due have
+    int unlooked = 0;          // turns in which no descriptor was looked at
     std::vector<function> batch;
     std::set<loop_member*> members;
     std::vector<char> scratch;               // what a socket reads into while its completion runs
     std::array<std::uint64_t, 32> random{};  // from the system, used from the back
     std::size_t random_left = 0;
 
-    [[nodiscard]] bool foreign() const noexcept { return ::getpid() != owner; }
+    [[nodiscard]] bool foreign() const noexcept {
+        return forks_counted.load(std::memory_order_relaxed) != forks_then;
+    }
     [[nodiscard]] bool own_thread() const noexcept {
         return runner.load(std::memory_order_relaxed) == std::this_thread::get_id();
     }
@@ -95,24 +108,26 @@ struct event_loop::impl {
         return !foreign() && open.load(std::memory_order_acquire);
     }
 
-    void schedule_drain();
-    void wait_for_bell();
+    void ring() noexcept;
     void drain();
-    void arm(boot_clock::time_point when);
-    void follow_timers();
-    void wait_for_timer();
+    void arm(boot_clock::time_point when) noexcept;
+    void follow_timers() noexcept;
     void run_due();
     void drop(const key& k);
+    void keep(std::map<key, function>::node_type node);
     void drop_everything();
-    void go_on();
     void run() noexcept;
-    // Functions that Asio runs. What it throws itself is told, and mended at the next turn.
-    void turn(const std::function<void()>& some) noexcept;
-    bool failed = false;
+    // Runs what has its turn; waits at most so many milliseconds (-1: for ever) when nothing has.
+    // False when nothing came.
+    bool turn(int wait_ms);
+    bool listen(int wait_ms);
+    [[nodiscard]] bool has_next() const noexcept { return drain_next || timers_next; }
+    // A watcher ends: what was told of it already is told to nobody.
+    void forget(const watcher& w) noexcept;
 };
 
 // The way in.
-struct asio_access {
+struct loop_access {
     [[nodiscard]] static const std::shared_ptr<event_loop::impl>& inside(event_loop& on) noexcept {
         return on.impl_;
     }

@@ -29,7 +29,7 @@ private:
     std::uint64_t ticket_ = 0;
 };
 
-// From a handler of Asio's.
+// For what ends in the loop's own turn.
 template <class T>
 void complete(completion<T> done, std::error_code error, T value) noexcept {
     unique_function<void()> call = [&] { done(error, std::move(value)); };

@@ -15,7 +15,7 @@ class socket_factory final : public stream_factory {
 public:
     socket_factory(event_loop& on, name_lookup names)
         : on_(on),
-          names_(std::make_shared<name_service>(asio_access::inside(on), std::move(names))) {}
+          names_(std::make_shared<name_service>(loop_access::inside(on), std::move(names))) {}
 
     op connect(const stream_address& to, deadline by,
                completion<std::unique_ptr<byte_stream>> done) override {
@@ -26,7 +26,7 @@ public:
                                             std::error_code& error) override {
         error = on_.check();
         if (error) return nullptr;
-        return listen_at(asio_access::inside(on_), at, error);
+        return listen_at(loop_access::inside(on_), at, error);
     }
 
 private:

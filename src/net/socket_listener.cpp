@@ -59,10 +59,11 @@ private:
 };
 
 class waiting_socket final : public loop_member,
+                             watched_descriptor::waiter,
                              public std::enable_shared_from_this<waiting_socket> {
 public:
     waiting_socket(std::shared_ptr<event_loop::impl> on, own_descriptor fd, std::error_code& error)
-        : on_(std::move(on)), socket_(on_, std::move(fd), error) {
+        : on_(std::move(on)), socket_(on_, std::move(fd), *this, error) {
         on_->members.insert(this);
     }
     waiting_socket(const waiting_socket&) = delete;
@@ -74,7 +75,7 @@ public:
         if (!on_->runs()) return {};
         if (accepting_) return refuse(*on_, std::move(done), errc::busy);
         const auto ticket = accepting_.put(std::move(done));
-        wait();
+        socket_.wait(watched_descriptor::readable);
         return op([weak = weak_from_this(), ticket] {
             const auto self = weak.lock();
             if (!self || self->on_->foreign() || !self->accepting_.is(ticket)) return;
@@ -88,20 +89,16 @@ public:
     }
 
 private:
-    void wait() {
-        if (std::exchange(waits_, true)) return;
-        socket_.wait(watched_descriptor::readable, [weak = weak_from_this()](bool ready) {
-            const auto self = weak.lock();
-            if (!self) return;
-            self->waits_ = false;
-            if (ready && self->accepting_) self->accept_now();
-        });
+    void ready_for(watched_descriptor::event) override {
+        if (accepting_) accept_now();
     }
 
     void accept_now() {
         own_descriptor fd(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
         const int failed = fd.get() < 0 ? errno : 0;
-        if (concerns_the_connection(failed)) return wait();
+        if (concerns_the_connection(failed)) {
+            return socket_.wait(watched_descriptor::readable);
+        }
         std::error_code error = system_error_of(failed);
         std::unique_ptr<byte_stream> stream;
         if (!error) stream = make_socket_stream(on_, std::move(fd), error);
@@ -111,7 +108,6 @@ private:
     std::shared_ptr<event_loop::impl> on_;
     watched_descriptor socket_;
     pending<std::unique_ptr<byte_stream>> accepting_;
-    bool waits_ = false;
 };
 
 class listener final : public stream_listener {

@@ -30,10 +30,12 @@ bool is_not_ready(int error) {
     return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
 }
 
-class connection final : public loop_member, public std::enable_shared_from_this<connection> {
+class connection final : watched_descriptor::waiter,
+                         public loop_member,
+                         public std::enable_shared_from_this<connection> {
 public:
     connection(std::shared_ptr<event_loop::impl> on, own_descriptor fd, std::error_code& error)
-        : on_(std::move(on)), socket_(on_, std::move(fd), error) {
+        : on_(std::move(on)), socket_(on_, std::move(fd), *this, error) {
         on_->members.insert(this);
     }
     connection(const connection&) = delete;
@@ -48,10 +50,9 @@ public:
     void loop_ended() noexcept override;
 
 private:
-    void wait_to_read();
+    void ready_for(watched_descriptor::event what) override;
     void read_now();
     void drop_read(std::uint64_t ticket);
-    void wait_to_write();
     void write_now();
     void written_later(std::error_code error);
     void drop_write(std::uint64_t ticket);
@@ -60,9 +61,7 @@ private:
     std::shared_ptr<event_loop::impl> on_;
     watched_descriptor socket_;
     pending<std::string_view> reading_;
-    bool waits_to_read_ = false;  // also for a read that was dropped
     pending<std::size_t> writing_;
-    bool waits_to_write_ = false;
     std::uint64_t write_ticket_ = 0;
     std::string bytes_;  // being written
     std::size_t sent_ = 0;
@@ -76,30 +75,25 @@ op connection::read_some(completion<std::string_view> done) {
     if (closed_) return refuse(*on_, std::move(done), errc::shut_down);
     if (reading_) return refuse(*on_, std::move(done), errc::busy);
     const auto ticket = reading_.put(std::move(done));
-    wait_to_read();
+    socket_.wait(watched_descriptor::readable);
     return op([weak = weak_from_this(), ticket] {
         if (const auto self = weak.lock()) self->drop_read(ticket);
     });
 }
 
-void connection::wait_to_read() {
-    if (std::exchange(waits_to_read_, true)) return;
-    socket_.wait(watched_descriptor::readable, [weak = weak_from_this()](bool ready) {
-        const auto self = weak.lock();
-        if (!self) return;
-        self->waits_to_read_ = false;
-        if (ready && !self->closed_) self->read_now();
-    });
+// Dropped: what has come stays for the next read.
+void connection::ready_for(watched_descriptor::event what) {
+    if (what == watched_descriptor::readable && reading_) return read_now();
+    if (what == watched_descriptor::writable && writing_) return write_now();
 }
 
 void connection::read_now() {
-    if (!reading_) return;  // dropped: what has come stays for the next read
     auto& into = on_->scratch;
     if (into.empty()) into.resize(read_most);
     const auto n = ::recv(socket_.get(), into.data(), into.size(), MSG_DONTWAIT);
     if (n < 0) {
         const int error = errno;
-        if (is_not_ready(error)) return wait_to_read();
+        if (is_not_ready(error)) return socket_.wait(watched_descriptor::readable);
         return complete<std::string_view>(reading_.take(), system_error_of(error), {});
     }
     complete<std::string_view>(reading_.take(), {}, {into.data(), static_cast<std::size_t>(n)});
@@ -131,22 +125,12 @@ void connection::write_now() {
         if (n >= 0) {
             sent_ += static_cast<std::size_t>(n);
         } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-            return wait_to_write();
+            return socket_.wait(watched_descriptor::writable);
         } else if (errno != EINTR) {
             return written_later(system_error_of(errno));
         }
     }
     written_later({});
-}
-
-void connection::wait_to_write() {
-    if (std::exchange(waits_to_write_, true)) return;
-    socket_.wait(watched_descriptor::writable, [weak = weak_from_this()](bool ready) {
-        const auto self = weak.lock();
-        if (!self) return;
-        self->waits_to_write_ = false;
-        if (ready && !self->closed_ && self->writing_) self->write_now();
-    });
 }
 
 void connection::written_later(std::error_code error) {

@@ -118,6 +118,9 @@ public:
     // Whether it does what it is asked, as far as is known; `trouble` says why not. The loop's
     // thread.
     [[nodiscard]] virtual store_standing standing() const { return store_standing::serves; }
+    // Whether something was sent that may have been done without its caller's knowing: it has no
+    // answer yet, or its connection ended before one. A refusal is an answer. The loop's thread.
+    [[nodiscard]] virtual bool in_doubt() const { return false; }
     // What went over the wire for it so far; the loop's thread. Zeros where there is no wire.
     [[nodiscard]] virtual store_traffic traffic() const { return {}; }
 };

@@ -19,10 +19,11 @@ struct FleetSyncReads : ::testing::Test {
 };
 
 TEST_F(FleetSyncReads, ARefreshIsOneLookAndNoExchangeWhenNothingIsNew) {
-    w.store.truth["b"] = view_of_era(0, breaker_state::closed, 3);
     port.add(5, 1);
     const auto told = port.told.size();
     for (int i = 1; i <= 10; ++i) {
+        w.store.truth["b"] =
+            view_of_era(0, breaker_state::closed, 2 + static_cast<std::uint64_t>(i));
         bool done = false;
         const auto read = m->refresh([&](std::error_code ec, int) {
             EXPECT_FALSE(ec);
@@ -33,7 +34,7 @@ TEST_F(FleetSyncReads, ARefreshIsOneLookAndNoExchangeWhenNothingIsNew) {
         EXPECT_TRUE(done);
         EXPECT_EQ(w.store.looks.size(), static_cast<std::size_t>(i));
     }
-    EXPECT_EQ(port.told.back().fleet.rev, 3U);
+    EXPECT_EQ(port.told.back().fleet.rev, 12U);
     EXPECT_EQ(port.collected, 1) << "outcomes stay in batches";
     EXPECT_TRUE(w.store.exchanges.empty());
     const auto r = w.sync->report(w.now());
@@ -41,6 +42,27 @@ TEST_F(FleetSyncReads, ARefreshIsOneLookAndNoExchangeWhenNothingIsNew) {
     EXPECT_EQ(r.strict_exchanges, 0U);
     EXPECT_EQ(r.look_round_trips.count, 10U);
     EXPECT_EQ(r.look_round_trips.longest, 1ms);
+}
+
+TEST_F(FleetSyncReads, WhatIsKnownIsAdoptedAgainOnlyWhileATimeOfItRuns) {
+    const auto told_by_looks = [&](int looks) {
+        const auto before = port.told.size();
+        for (int i = 0; i < looks; ++i) {
+            bool done = false;
+            const auto read = m->refresh([&](std::error_code, int) { done = true; });
+            w.run(2ms);
+            EXPECT_TRUE(done);
+        }
+        return port.told.size() - before;
+    };
+    w.store.truth["b"] = view_of_era(0, breaker_state::closed, 3);
+    EXPECT_EQ(told_by_looks(3), 1U);
+    w.store.truth["b"].remaining = 5s;
+    EXPECT_EQ(told_by_looks(3), 3U);
+    EXPECT_GT(port.told.back().fleet.remaining, 4900ms);
+    w.store.truth["b"].remaining = 0ms;
+    w.store.truth["b"].over_remaining = 5s;
+    EXPECT_EQ(told_by_looks(2), 2U);
 }
 
 TEST_F(FleetSyncReads, TheLookCarriesWhatThisProcessKnows) {

@@ -13,15 +13,12 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
-#include <new>
 #include <optional>
 #include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
-
-#include "net/event_loop_impl.hpp"
 
 namespace trinco::detail {
 namespace {
@@ -410,32 +407,6 @@ TEST(event_loop, a_callback_that_throws_is_reported_and_the_loop_goes_on) {
     const auto said = testing::internal::GetCapturedStderr();
     EXPECT_NE(said.find("a callback of the event loop failed: planted\n"), std::string::npos);
     EXPECT_NE(said.find("a callback of the event loop failed\n"), std::string::npos);
-}
-
-// As when there is no memory for waiting again.
-TEST(event_loop, an_error_of_its_inside_leaves_it_neither_deaf_nor_blind) {
-    op timer;
-    event_loop on;
-    on.start();
-    signal_flag fired;
-    signal_flag heard;
-    auto& inside = *asio_access::inside(on);
-    testing::internal::CaptureStderr();
-    on_loop(on, [&] {
-        timer = on.after(1ms, [&] { fired.set(); });
-        inside.bell.async_wait(asio::posix::descriptor_base::wait_read,
-                               [](auto) { throw std::bad_alloc(); });
-        inside.timer.cancel();
-        inside.bell.cancel();
-    });
-    on.post([&] { heard.set(); });
-    EXPECT_TRUE(heard.wait());
-    EXPECT_TRUE(fired.wait());
-    on_loop(on, [] {});
-    on_loop(on, [&] { timer.cancel(); });
-    on.stop(patience);
-    const auto said = testing::internal::GetCapturedStderr();
-    EXPECT_NE(said.find("the event loop failed and goes on: "), std::string::npos);
 }
 
 TEST(event_loop, random_numbers_differ_within_and_between_loops) {

@@ -39,6 +39,7 @@ public:
         impl_->listen(std::move(channel), std::move(heard), std::move(wait));
     }
     bool up(std::string_view key) const noexcept override { return impl_->up(key); }
+    bool awaits() const noexcept override { return impl_->awaits(); }
     route_traffic traffic() const noexcept override { return impl_->traffic(); }
 
 private:

@@ -110,6 +110,7 @@ struct cluster_route_impl : std::enable_shared_from_this<cluster_route_impl> {
     [[nodiscard]] stream_address next_to_hear();
 
     [[nodiscard]] bool up(std::string_view key) const;
+    [[nodiscard]] bool awaits() const;
     [[nodiscard]] route_traffic traffic() const;
     void close();
 

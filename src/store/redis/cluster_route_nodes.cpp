@@ -193,6 +193,11 @@ bool cluster_route_impl::up(std::string_view key) const {
     return node != nodes.end() && node->second->serving && !node->second->doubted;
 }
 
+bool cluster_route_impl::awaits() const {
+    return std::any_of(nodes.begin(), nodes.end(),
+                       [](const auto& n) { return n.second->link->awaits(); });
+}
+
 route_traffic cluster_route_impl::traffic() const {
     auto all = retired;
     for (const auto& [text, node] : nodes) all += node->link->traffic();

@@ -54,6 +54,7 @@ public:
     [[nodiscard]] store_traffic traffic() const override;
     [[nodiscard]] std::string trouble() const override;
     [[nodiscard]] store_standing standing() const override;
+    [[nodiscard]] bool in_doubt() const override { return scripts_.in_doubt() || route_->awaits(); }
 
     [[nodiscard]] redis_route& route() noexcept { return *route_; }
     // Whether the channel is listened to.

@@ -27,6 +27,12 @@ bool is_message(const resp_reply& reply) {
     return kind == "message" || kind == "pmessage" || kind == "smessage";
 }
 
+// Without pings, which nobody waits for.
+std::size_t number_of_requests(const std::deque<entry_ptr>& entries) {
+    return static_cast<std::size_t>(std::count_if(
+        entries.begin(), entries.end(), [](const auto& e) { return static_cast<bool>(e->done); }));
+}
+
 }  // namespace
 
 // ---- requests ---------------------------------------------------------------------------------
@@ -91,12 +97,15 @@ void redis_link::impl::forget(entry& e) {
 
 void redis_link::impl::fail_later(std::deque<entry_ptr> entries, std::error_code error) {
     for (const auto& e : entries) e->timer.cancel();
-    later([entries = std::move(entries), error](impl& self) {
+    const auto unknown = error == errc::unknown_outcome ? number_of_requests(entries) : 0;
+    failing += unknown;
+    later([entries = std::move(entries), error, unknown](impl& self) {
         for (const auto& e : entries) {
             auto done = std::move(e->done);
             if (done) done(error, {});
             if (self.gone) return;
         }
+        self.failing -= unknown;
     });
 }
 
@@ -449,6 +458,10 @@ void redis_link::wake() {
 
 bool redis_link::up() const noexcept {
     return impl_->now_in == impl::state::up;
+}
+bool redis_link::awaits() const noexcept {
+    // The steps of a greeting are nobody's requests.
+    return impl_->failing > 0 || (up() && number_of_requests(impl_->awaited) > 0);
 }
 link_traffic redis_link::traffic() const noexcept {
     return impl_->traffic;

@@ -124,6 +124,8 @@ public:
     // As a new request does: the next attempt is made now, if it may.
     void wake();
     [[nodiscard]] bool up() const noexcept;
+    // Whether somebody waits for the reply to what was sent.
+    [[nodiscard]] bool awaits() const noexcept;
     [[nodiscard]] link_traffic traffic() const noexcept;
     // The address of the last attempt, or of the next one where nobody is asked for it.
     [[nodiscard]] const stream_address& where() const noexcept;

@@ -56,7 +56,8 @@ struct redis_link::impl : std::enable_shared_from_this<redis_link::impl> {
     std::deque<entry_ptr> awaited;  // sent, in the order of their replies
     std::size_t queued_bytes = 0;
     link_traffic traffic;
-    bool flushing = false;  // a flush is on its way
+    bool flushing = false;    // a flush is on its way
+    std::size_t failing = 0;  // requests that may have been carried out, who asked is about to hear
     bool writing = false;
     bool suspected = false;  // of being stuck, for the first time
     boot_clock::time_point last_heard{};

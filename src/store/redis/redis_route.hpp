@@ -66,6 +66,8 @@ public:
     // Once at most.
     virtual void listen(std::string channel, on_message heard, may_wait wait = {}) = 0;
     [[nodiscard]] virtual bool up(std::string_view key) const noexcept = 0;
+    // Whether a request was sent and has no reply yet.
+    [[nodiscard]] virtual bool awaits() const noexcept = 0;
     [[nodiscard]] virtual route_traffic traffic() const noexcept = 0;
 };
 

@@ -70,6 +70,7 @@ public:
     }
 
     bool up(std::string_view) const noexcept override { return commands_->up(); }
+    bool awaits() const noexcept override { return commands_->awaits(); }
 
     route_traffic traffic() const noexcept override {
         route_traffic all;

@@ -1,6 +1,7 @@
 // A way to a server that a test plays: what was asked stays open until the test answers it.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <deque>
 #include <memory>
@@ -52,6 +53,9 @@ public:
         heard_ = std::move(message);
     }
     [[nodiscard]] bool up(std::string_view) const noexcept override { return true; }
+    [[nodiscard]] bool awaits() const noexcept override {
+        return std::any_of(open.begin(), open.end(), [](const auto& a) { return bool(a->done); });
+    }
     [[nodiscard]] route_traffic traffic() const noexcept override { return {requests, 1, 2, 3, 4}; }
 
     // ---- the test's ---------------------------------------------------------------------------

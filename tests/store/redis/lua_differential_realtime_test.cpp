@@ -132,7 +132,10 @@ TEST_F(LuaDifferential, FindsPlantedBugs) {
         {s::exchange, "local counted = seq ~= 0 and not repeated", "local counted = seq ~= 0"},
         {s::exchange, "elseif crossed and is_cold(t)", "elseif false"},
         {s::exchange, "why and failing >= quorum_of(live, t)", "why"},
-        {s::control, "if known then return false end", ""},
+        {s::control, "return not at", "return true"},
+        {s::probe, "if gen >= r.results_gen then", "if true then"},
+        {s::exchange, "if gen == r.window_gen then", "if true then"},
+        {s::exchange, "set_aside == 1 and gen >= r.forgiven_gen", "set_aside == 1"},
         {s::look, "or tonumber(ARGV[3]) ~= options_stamp", ""},
         {s::look, "or (suspect_since ~= 0 and t - suspect_since >= flush_wait)", ""},
     };

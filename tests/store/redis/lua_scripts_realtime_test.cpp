@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <vector>
@@ -142,7 +145,7 @@ TEST_F(LuaScripts, DecideEvenWhereNobodyMayBeTold) {
 
 TEST_F(LuaScripts, LeaveALaterLayoutAlone) {
     const auto key = breaker_keys("test", breaker)[0];
-    on().call({"HSET", key, "layout", "2", "era", "something else"});
+    on().call({"HSET", key, "layout", "3", "era", "something else"});
     const std::string before = on().call({"DUMP", key}).text;
     EXPECT_EQ(exchange(1, news_of(plain_policy(), 1)).error, errc::not_supported);
     probe_request p;
@@ -157,14 +160,88 @@ TEST_F(LuaScripts, LeaveALaterLayoutAlone) {
     EXPECT_EQ(keys(), 1);
 }
 
+// As it was kept before: numbers in fields of their own, voters without the second of theirs.
+void make_layout_one(test_connection& on, const std::vector<std::string>& keys) {
+    constexpr const char* names[] = {"clock",
+                                     "skew",
+                                     "era",
+                                     "rev",
+                                     "state",
+                                     "ends",
+                                     "since",
+                                     "backoff_level",
+                                     "over",
+                                     "over_ends",
+                                     "options_stamp",
+                                     "configured_stamp",
+                                     "set_ends",
+                                     "suspect_since",
+                                     "reclaimed",
+                                     "set_aside_at",
+                                     "taken_over_at",
+                                     "forgot_at",
+                                     "live_instances",
+                                     "swept_at",
+                                     "window_gen"};
+    const std::string numbers = on.call({"HGET", keys[0], "numbers"}).text;
+    ASSERT_GE(numbers.size(), sizeof(double) * std::size(names));
+    for (std::size_t k = 0; k < std::size(names); ++k) {
+        double x = 0;
+        std::memcpy(&x, &numbers[k * sizeof x], sizeof x);
+        on.call({"HSET", keys[0], names[k], std::to_string(static_cast<std::int64_t>(x))});
+    }
+    on.call({"HDEL", keys[0], "numbers", "rules"});
+    on.call({"HSET", keys[0], "layout", "1"});
+    const resp_reply voters = on.call({"HGETALL", keys[1]});
+    for (std::size_t k = 0; k + 1 < voters.elements.size(); k += 2) {
+        std::string bytes = voters.elements[k + 1].text;
+        ASSERT_EQ(bytes.size(), 112U);
+        on.call({"HSET", keys[1], voters.elements[k].text, bytes.erase(8, 8)});
+    }
+}
+
+TEST_F(LuaScripts, ReadARecordOfLayoutOne) {
+    for (int i = 1; i <= 3; ++i) exchange(i, news_of(plain_policy(), 1, calls(1, 1)));
+    const view before = control(control_verb::trip, 1);
+    const auto keys = breaker_keys("test", breaker);
+    make_layout_one(on(), keys);
+    const view seen = look(on(), before).value.fleet;
+    EXPECT_EQ(seen.era, before.era);
+    EXPECT_EQ(seen.rev, before.rev);
+    EXPECT_EQ(seen.state, breaker_state::open);
+    EXPECT_GT(seen.remaining, 1s);
+    EXPECT_EQ(seen.reason, before.reason);
+    EXPECT_EQ(seen.options_stamp, before.options_stamp);
+    EXPECT_NE(seen.options_stamp, 0U);
+    news n = news_of(plain_policy(), 2, calls(1, 0));
+    n.mine = before;
+    const verdict v = exchange(1, n);
+    EXPECT_EQ(v.fleet.era, before.era);
+    EXPECT_EQ(v.fleet.state, breaker_state::open);
+    EXPECT_EQ(v.fleet.reason, "operator trip");
+    EXPECT_TRUE(v.counted);
+    EXPECT_EQ(v.live, 3U);
+    EXPECT_EQ(v.window, calls(1, 0));
+    EXPECT_FALSE(exchange(1, n).counted);
+    EXPECT_EQ(look(on(), before).value.fleet.era, before.era);
+    EXPECT_EQ(on().call({"HGET", keys[0], "layout"}).text, "2");
+    EXPECT_EQ(on().call({"HEXISTS", keys[0], "era"}).integer, 0) << "a field of layout 1";
+}
+
 TEST_F(LuaScripts, LeaveAKeyOfAnotherTypeAlone) {
-    for (const auto& key : breaker_keys("test", breaker)) {
+    const auto keys = breaker_keys("test", breaker);
+    for (const auto& key : keys) {
         control(control_verb::trip, 1);
         on().call({"DEL", key});
         on().call({"SET", key, "mine"});
         const resp_reply reply = run(call_of("test", identity(1), news_of(plain_policy(), 1)));
         EXPECT_TRUE(reply.is(resp_reply::kind_t::error));
         EXPECT_NE(reply.text.find("WRONGTYPE"), std::string::npos) << reply.text;
+        if (key != keys[2]) {
+            const resp_reply said = run(call_of("test", control_of(control_verb::reset, 2)));
+            EXPECT_NE(said.text.find("WRONGTYPE"), std::string::npos) << key << ": " << said.text;
+            EXPECT_EQ(on().call({"PTTL", key}).integer, -1);
+        }
         EXPECT_EQ(on().call({"GET", key}).text, "mine");
         on().call({"FLUSHALL"});
     }

@@ -61,6 +61,7 @@ local function line(...)
 end
 if not load_record() then return 'newer' end
 if r.is_new then return 'absent' end
+load_voters()
 line(r.clock, r.skew, r.era, r.rev, r.state, r.ends, r.since, r.backoff_level, r.over, r.over_ends)
 line(r.options_stamp, r.configured_stamp, r.set_ends, r.suspect_since, r.reclaimed, r.set_aside_at,
      r.taken_over_at, r.forgot_at, r.live_instances, r.swept_at)
@@ -75,7 +76,11 @@ put_window(r.window, current, size)
 put_window(r.recent, floor(r.clock / r.rules.sync_interval), 3)
 for _, l in ipairs(r.leases) do line('lease', l[1], l[2], l[3], l[4]) end
 for _, s in ipairs(late_list('settled')) do line('settled', s[1], s[2], s[3] and 1 or 0) end
-for _, c in ipairs(late_list('controls')) do line('control', c[1], c[2]) end
+local ids = redis.call('HGET', KEYS[1], 'control_ids') or ''
+for at = 1, #ids, 28 do
+  local id, time = struct.unpack('<c20d', ids, at)
+  line('control', string.match(id, '%d+'), time)
+end
 local names = {}
 for name in pairs(all_voters()) do names[#names + 1] = name end
 table.sort(names)

@@ -265,6 +265,31 @@ TEST_F(RedisLink, an_interruption_leaves_what_was_sent_unknown_and_sends_the_res
     EXPECT_EQ(told(), "up down again ");
 }
 
+TEST_F(RedisLink, the_steps_of_a_greeting_are_nobodys_requests) {
+    open({.steps = {{{"AUTH", "u", "p"}}}});
+    const auto a = ask("x");
+    run(10ms);
+    ASSERT_EQ(server_.wires.size(), 1U);
+    EXPECT_FALSE(link_->up());
+    EXPECT_FALSE(link_->awaits()) << "x was not sent";
+}
+
+TEST_F(RedisLink, what_was_sent_is_awaited_until_who_asked_has_heard_of_its_end) {
+    open();
+    run(10ms);
+    bool awaited = false;
+    const op asked =
+        link_->request(command({"x"}), node_.now() + 10s,
+                       [&](std::error_code, const resp_reply&) { awaited = link_->awaits(); });
+    EXPECT_FALSE(link_->awaits());
+    run(10ms);
+    EXPECT_TRUE(link_->awaits());
+    server_.last().end();
+    run(10ms);
+    EXPECT_TRUE(awaited);
+    EXPECT_FALSE(link_->awaits());
+}
+
 TEST_F(RedisLink, what_is_no_reply_ends_the_connection) {
     for (const std::string bytes : {"HTTP/1.1 400 Bad Request\r\n", ":1\r\n+too much\r\n"}) {
         events_.clear();

@@ -261,7 +261,7 @@ TEST_P(RedisStore, a_foreign_key_is_refused_alone) {
     redis_client a(socket_url());
     call({"SET", breaker_keys("default", "taken")[0], "mine"});
     call({"HSET", breaker_keys("default", "damaged")[0], "layout", "1", "totals", "what"});
-    call({"HSET", breaker_keys("default", "later")[0], "layout", "2"});
+    call({"HSET", breaker_keys("default", "later")[0], "layout", "3"});
     const auto got = a.exchange(std::vector<std::string>{"taken", "damaged", "later", "payments"});
     ASSERT_FALSE(got.error) << got.error.message();
     EXPECT_EQ(got.value.at(0).error, errc::conflict);

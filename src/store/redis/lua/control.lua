@@ -9,29 +9,33 @@
 -- Reply  {'ok', view, published, time to live ms, cost us}; {'invalid'} when the pairs of `set`
 --        contradict what governs; {'newer'} when the layout is unknown
 -- Time   TIME, read first for every decision and last for the cost
--- Cost   linear in voters
+-- Cost   constant, whatever the fleet: at most 64 remembered ids
 
 local now = store_time()
-if not load_record() then return {'newer'} end
+if not load_record({'control_ids'}) then return {'newer'} end
+if not r.is_new then redis.call('HGET', KEYS[2], '') end  -- refused when it is no hash
 
 local max_controls, control_memory = 64, 3600 * 1000000
 local default_override_ms = 24 * 3600 * 1000
 local verb, attribution, expires = ARGV[4], ARGV[5], tonumber(ARGV[6])
 
+-- Ids are remembered as 20 characters and the time, oldest first.
+local id_layout, id_size = '<c20d', 28
+
 -- True when this id is new; it is known from now on.
 local function is_first(id, t)
-  local recent, known = {}, false
-  for _, d in ipairs(late_list('controls')) do
-    if t - d[2] < control_memory then
-      recent[#recent + 1] = d
-      known = known or d[1] == id
-    end
+  local all, wanted, from, at = field('control_ids') or '', string.format('%-20s', id), 1, 0
+  while from < #all and t - struct.unpack('<d', all, from + 20) >= control_memory do
+    from = from + id_size
   end
-  r.late.controls = recent
-  if known then return false end
-  if #recent >= max_controls then table.remove(recent, 1) end
-  recent[#recent + 1] = {id, t}
-  return true
+  all = sub(all, from)
+  repeat at = string.find(all, wanted, at + 1, true) until not at or at % id_size == 1
+  if not at then
+    if #all >= max_controls * id_size then all = sub(all, 1 + id_size) end
+    all = all .. struct.pack(id_layout, wanted, t)
+  end
+  r.control_ids = all
+  return not at
 end
 
 local function put_override(kind, t)
@@ -85,6 +89,7 @@ if is_valid and is_first(ARGV[3], t) then
   end
 end
 local ttl = save_record(t, is_valid)
-local published = publish(ARGV[1], ARGV[2], t)
+local view = view_reply(t)
+local published = publish(ARGV[1], ARGV[2], view)
 if not is_valid then return {'invalid'} end
-return {'ok', view_reply(t), published, ttl, max(0, store_time() - now)}
+return {'ok', view, published, ttl, max(0, store_time() - now)}

@@ -19,6 +19,7 @@ local now = store_time()
 local me = 'i:' .. ARGV[1]
 local counted_into = {me, 'cells', 'recent_cells', 'c:' .. ARGV[2], 'ic:' .. ARGV[1]}
 if not load_record(ARGV[23] == '0' and {me} or counted_into) then return {'newer'} end
+load_voters()
 
 local young_slices, flush_wait = 3, 20000
 
@@ -98,7 +99,8 @@ end
 local send_options = r.options == '' or mine.options_stamp > r.options_stamp
 local options = mine.options_stamp < r.options_stamp and r.options or ''
 local ttl = save_record(t, true)
-local published = publish(ARGV[3], ARGV[4], t)
+local view = view_reply(t)
+local published = publish(ARGV[3], ARGV[4], view)
 return {'ok', counted and 1 or 0, own_stamp, set_aside and 1 or 0, live, failing, probes_left(),
-  pace(), send_options and 1 or 0, options, r.window.sum, view_reply(t), published,
+  pace(), send_options and 1 or 0, options, r.window.sum, view, published,
   ttl, max(0, store_time() - now)}

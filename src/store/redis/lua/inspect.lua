@@ -15,6 +15,7 @@
 local now = store_time()
 if not load_record() then return {'newer'} end
 if r.is_new then return {'absent'} end
+load_voters()
 
 local max_shares = 256
 

@@ -12,24 +12,32 @@
 -- Cost   constant, whatever the fleet
 
 local now = store_time()
-local f = redis.call('HMGET', KEYS[1], 'layout', 'clock', 'skew', 'era', 'rev', 'state', 'ends',
-  'backoff_level', 'over', 'over_ends', 'options_stamp', 'set_ends', 'suspect_since', 'reason',
-  'over_reason')
-if f[1] and tonumber(f[1]) > 1 then return {'newer'} end
-local function number(k) return f[k] and tonumber(f[k]) or 0 end
+local f = redis.call('HMGET', KEYS[1], 'layout', 'numbers', 'reason', 'over_reason')
+if f[1] and tonumber(f[1]) > 2 then return {'newer'} end
+-- The first of record.lua's numbers; in layout 1 each is a field.
+local clock, skew, era, rev, state, ends, _, backoff_level, over, over_ends, options_stamp, _,
+  set_ends, suspect_since = 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
+if f[2] then
+  clock, skew, era, rev, state, ends, _, backoff_level, over, over_ends, options_stamp, _,
+    set_ends, suspect_since = struct.unpack('<dddddddddddddd', f[2])
+elseif f[1] then
+  local old = redis.call('HMGET', KEYS[1], 'clock', 'skew', 'era', 'rev', 'state', 'ends',
+    'backoff_level', 'over', 'over_ends', 'options_stamp', 'set_ends', 'suspect_since')
+  for k = 1, 12 do old[k] = tonumber(old[k] or 0) end
+  clock, skew, era, rev, state, ends, backoff_level, over, over_ends, options_stamp, set_ends,
+    suspect_since = unpack(old)
+end
 
 local HALF_OPEN, NO_OVERRIDE, flush_wait = 2, 0, 20000
-local t = math.max(now + number(3), number(2), 1)
-local era, rev, state, over = number(4), number(5), number(6), number(9)
-local options_stamp, set_ends, suspect_since = number(11), number(12), number(13)
+local t = math.max(now + skew, clock, 1)
 
 -- Whole milliseconds, rounded up, so that nobody comes back too early.
 local function left(ends) return ends > t and math.ceil((ends - t) / 1000) or 0 end
 
-local has_override = over ~= NO_OVERRIDE and t < number(10)
-local view = {era, rev, state, state == HALF_OPEN and 0 or left(number(7)), number(8),
-  has_override and over or NO_OVERRIDE, has_override and left(number(10)) or 0, options_stamp,
-  (has_override and f[15] or f[14]) or ''}
+local has_override = over ~= NO_OVERRIDE and t < over_ends
+local view = {era, rev, state, state == HALF_OPEN and 0 or left(ends), backoff_level,
+  has_override and over or NO_OVERRIDE, has_override and left(over_ends) or 0, options_stamp,
+  (has_override and f[4] or f[3]) or ''}
 
 local their_era, their_rev = tonumber(ARGV[1]), tonumber(ARGV[2])
 local knows_less = their_rev > rev

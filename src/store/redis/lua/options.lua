@@ -13,13 +13,10 @@ local function bump_by_operator(t)
   r.changed = true
 end
 
--- With `results` also what voters have settled, and with `forgiven` who is set aside; of the
--- unpacked ones that is their caller's.
-local function clear_windows(results, forgiven)
+local function clear_windows()
   clear_window(r.window)
   clear_window(r.recent)
   r.suspect_since = 0
-  clear_packed(results, forgiven)
   for _, v in pairs(r.voters) do clear_window(v.window) end
   r.window_gen = r.window_gen + 1
   if r.me then clear_window(r.me.window) end

@@ -10,7 +10,7 @@ local function is_live(v, t) return v.heard ~= 0 and t - v.heard <= r.rules.live
 local function live_voters(t)
   local n, since = 0, t - r.rules.live_for
   for _, bytes in pairs(r.packed) do
-    local heard = glance_at(bytes)
+    local heard = heard_at(bytes)
     if heard ~= 0 and heard >= since then n = n + 1 end
   end
   for _, v in pairs(r.voters) do

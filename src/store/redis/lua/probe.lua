@@ -14,6 +14,7 @@
 
 local now = store_time()
 if not load_record() then return {'newer'} end
+load_voters()
 
 local max_settled, shortest_retry, longest_retry = 256, 10, 1000
 local token, step = ARGV[15], ARGV[14]
@@ -223,7 +224,8 @@ expire(t)
 take_over(view_argument(5), t)
 local granted, retry_after = (step == 'take' and take or settle)(t)
 local ttl = save_record(t, granted or r.changed)
-local published = publish(ARGV[3], ARGV[4], t)
+local view = view_reply(t)
+local published = publish(ARGV[3], ARGV[4], view)
 local me = voter(ARGV[2])
 return {'ok', granted and 1 or 0, retry_after, (me and me.set_aside) and 1 or 0, live_voters(t),
-  view_reply(t), published, ttl, max(0, store_time() - now)}
+  view, published, ttl, max(0, store_time() - now)}

@@ -1,26 +1,34 @@
--- The record as it is kept, read and written. Layout 1:
+-- The record as it is kept, read and written. Layout 2:
 --
 -- KEYS[1]  hash: the fields below; i:<instance> and ic:<instance> (its cells), c:<voter> (its
---          cells). Times are microseconds since 1970 of the record's own clock, as decimals.
--- KEYS[2]  hash: voter -> what the quorum and the probes ask of it, thirteen doubles
+--          cells). Times are microseconds since 1970 of the record's own clock.
+-- KEYS[2]  hash: voter -> what the quorum and the probes ask of it, fourteen doubles
 -- KEYS[3]  sorted set: instance by the time at which it was heard
--- Lists are packed with cmsgpack, voters with struct, which is read faster in part; both keep whole
--- numbers up to 2^53. Tokens and ids are texts.
--- The windows of all instances are cleared by counting window_gen up: one of an older one is empty.
-local layout = 1
--- The fields of every record: the layout, then numbers, texts and lists.
-local fields = {'layout',
-  'clock', 'skew', 'era', 'rev', 'state', 'ends', 'since', 'backoff_level', 'over', 'over_ends',
-  'options_stamp', 'configured_stamp', 'set_ends', 'suspect_since', 'reclaimed', 'set_aside_at',
-  'taken_over_at', 'forgot_at', 'live_instances', 'swept_at', 'window_gen',
+-- Lists are packed with cmsgpack; numbers, voters and ids of controls with struct, which is faster
+-- and is read in part. Both keep whole numbers up to 2^53. Tokens and ids are texts.
+-- A transition writes nothing of instances and voters: it counts window_gen up, with which each of
+-- them is marked when it is written. A window of an older one is empty, a voter's results count
+-- from results_gen on, and it stays set aside from forgiven_gen on.
+-- Layout 1 had a field for each number, and no marks: what its voters counted is lost, their
+-- results and who is set aside count until the next transition.
+local layout = 2
+-- The fields of every record: the layout, all numbers in one field, the options that govern as
+-- numbers, texts and lists.
+local fields = {'layout', 'numbers', 'rules',
   'reason', 'over_reason', 'options', 'configured_options', 'set_options',
   'totals', 'leases', 'window', 'recent'}
-local first_text, first_list = 23, 28
+local first_text, first_list = 4, 9
+local numbers = {'clock', 'skew', 'era', 'rev', 'state', 'ends', 'since', 'backoff_level', 'over',
+  'over_ends', 'options_stamp', 'configured_stamp', 'set_ends', 'suspect_since', 'reclaimed',
+  'set_aside_at', 'taken_over_at', 'forgot_at', 'live_instances', 'swept_at', 'window_gen',
+  'results_gen', 'forgiven_gen'}
+local numbers_layout = '<' .. string.rep('d', #numbers)
 
 local CLOSED, OPEN, HALF_OPEN = 0, 1, 2
 local NO_OVERRIDE, FORCED_OPEN, DISABLED, OBSERVING = 0, 1, 2, 3
 
-local r = {gone = {}, is_gone = {}, changed = false, flush = false, late = {}}
+local r = {gone = {}, is_gone = {}, changed = false, flush = false, late = {}, voters = {},
+  packed = {}, voters_were_there = true}
 local kept = {}  -- as they were read: fields by their place, lists that are read late by name
 
 local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
@@ -45,107 +53,105 @@ local option_holes = 'failure_rate=(%S+) minimum_calls=(%S+) window_ms=(%S+) win
   .. 'probe_timeout_ms=(%S+) recovery_ramp_ms=(%S+) quorum=(%S+) live_for_ms=(%S+) '
   .. 'sync_interval_ms=(%S+) exchange_budget=(%S+) key_ttl_ms=(%S+)'
 
--- Options as numbers; durations are kept in milliseconds and, without the suffix, in microseconds.
-local function parse_rules(text)
-  local a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, s, u =
-    string.match(text == '' and default_options or text, option_holes)
-  local window_ms, open_for_ms, open_max_ms = tonumber(c), tonumber(h), tonumber(j)
-  local probe_timeout_ms, live_for_ms, sync_interval_ms = tonumber(m), tonumber(p), tonumber(q)
-  local key_ttl_ms, window_slices = tonumber(u), tonumber(d)
-  return {failure_rate = tonumber(a), minimum_calls = tonumber(b), window_ms = window_ms,
+-- Options as numbers, in their order; durations in milliseconds and, without the suffix, in
+-- microseconds.
+local function rules_of(failure_rate, minimum_calls, window_ms, window_slices, failure_count,
+    slow_call_rate, slow_calls, open_for_ms, open_backoff, open_max_ms, jitter, half_open_probes,
+    probe_timeout_ms, recovery_ramp_ms, quorum, live_for_ms, sync_interval_ms, exchange_budget,
+    key_ttl_ms)
+  return {failure_rate = failure_rate, minimum_calls = minimum_calls, window_ms = window_ms,
     window = window_ms * 1000, window_slices = window_slices,
-    slice_length = floor(window_ms * 1000 / window_slices), failure_count = tonumber(e),
-    slow_call_rate = tonumber(f), slow_calls = tonumber(g), open_for_ms = open_for_ms,
-    open_for = open_for_ms * 1000, open_backoff = tonumber(i), open_max_ms = open_max_ms,
-    open_max = open_max_ms * 1000, jitter = tonumber(k), half_open_probes = tonumber(l),
+    slice_length = floor(window_ms * 1000 / window_slices), failure_count = failure_count,
+    slow_call_rate = slow_call_rate, slow_calls = slow_calls, open_for_ms = open_for_ms,
+    open_for = open_for_ms * 1000, open_backoff = open_backoff, open_max_ms = open_max_ms,
+    open_max = open_max_ms * 1000, jitter = jitter, half_open_probes = half_open_probes,
     probe_timeout_ms = probe_timeout_ms, probe_timeout = probe_timeout_ms * 1000,
-    recovery_ramp_ms = tonumber(n), quorum = tonumber(o), live_for_ms = live_for_ms,
+    recovery_ramp_ms = recovery_ramp_ms, quorum = quorum, live_for_ms = live_for_ms,
     live_for = live_for_ms * 1000, sync_interval_ms = sync_interval_ms,
-    sync_interval = sync_interval_ms * 1000, exchange_budget = tonumber(s),
+    sync_interval = sync_interval_ms * 1000, exchange_budget = exchange_budget,
     key_ttl_ms = key_ttl_ms, key_ttl = key_ttl_ms * 1000}
 end
 
--- Voters stay packed until somebody needs more of one than the census does: r.packed holds those,
--- r.voters the others. What every transition does to all of them is done to the bytes, and
--- r.repacked has the names of those that it has changed.
-local voter_layout = '<ddddddddddddd'
-local no_counts = struct.pack('<ddddddd', 0, 0, 0, 0, 0, 0, -1)
-local no_results = struct.pack('<ddd', 0, 0, 0)
-local not_aside = struct.pack('<d', 0)
-local sub = string.sub
-local function packed_voter(v)
-  local n = v.window.sum
-  return struct.pack(voter_layout, v.heard, n[2], n[3], n[4], n[1], n[5], n[6], v.window.oldest,
-    v.asked, v.succeeded, v.failed, v.settled_at, v.set_aside and 1 or 0)
+local function parse_rules(text)
+  local n = {string.match(text == '' and default_options or text, option_holes)}
+  for k = 1, #n do n[k] = tonumber(n[k]) end
+  return rules_of(unpack(n))
 end
 
-local function voter_from(name, bytes)
-  local heard, failure, slow_success, slow_failure, success, ignored, rejected, oldest, asked,
-    succeeded, failed, settled_at, set_aside = struct.unpack(voter_layout, bytes)
-  return {heard = heard, asked = asked, succeeded = succeeded, failed = failed,
-    settled_at = settled_at, set_aside = set_aside == 1,
-    window = {oldest = oldest, cells_at = 'c:' .. name,
-              sum = {success, failure, slow_success, slow_failure, ignored, rejected}}}
+-- What was parsed once is kept.
+local rules_layout = '<' .. string.rep('d', 19)
+local function packed_rules(p)
+  return struct.pack(rules_layout, p.failure_rate, p.minimum_calls, p.window_ms, p.window_slices,
+    p.failure_count, p.slow_call_rate, p.slow_calls, p.open_for_ms, p.open_backoff, p.open_max_ms,
+    p.jitter, p.half_open_probes, p.probe_timeout_ms, p.recovery_ramp_ms, p.quorum, p.live_for_ms,
+    p.sync_interval_ms, p.exchange_budget, p.key_ttl_ms)
 end
+
+-- Voters stay packed until somebody needs more of one than the census does: r.packed holds those,
+-- r.voters the others.
+local voter_layout = '<dddddddddddddd'
+local size_in_layout_1, no_gen = 104, struct.pack('<d', 0)
+local sub = string.sub
+
+local function packed_voter(v)
+  local n = v.window.sum
+  return struct.pack(voter_layout, v.heard, r.window_gen, n[2], n[3], n[4], n[1], n[5], n[6],
+    v.window.oldest, v.asked, v.succeeded, v.failed, v.settled_at, v.set_aside and 1 or 0)
+end
+
+local function unpack_voter(name, bytes)
+  local heard, gen, failure, slow_success, slow_failure, success, ignored, rejected, oldest, asked,
+    succeeded, failed, settled_at, set_aside = struct.unpack(voter_layout, bytes)
+  local v = {heard = heard, asked = asked, succeeded = 0, failed = 0, settled_at = 0,
+    set_aside = set_aside == 1 and gen >= r.forgiven_gen, window = window_of(nil, 'c:' .. name)}
+  if gen >= r.results_gen then
+    v.succeeded, v.failed, v.settled_at = succeeded, failed, settled_at
+  end
+  if gen == r.window_gen then
+    v.window.oldest = oldest
+    v.window.sum = {success, failure, slow_success, slow_failure, ignored, rejected}
+  end
+  r.voters[name] = v
+end
+
+local function heard_at(bytes) return (struct.unpack('<d', bytes)) end
 
 -- When a packed one was heard, and its bad calls: failures and slow ones.
 local function glance_at(bytes)
-  local heard, failure, slow_success, slow_failure = struct.unpack('<dddd', bytes)
-  return heard, failure + slow_success + slow_failure
+  local heard, gen, failure, slow_success, slow_failure = struct.unpack('<ddddd', bytes)
+  return heard, gen == r.window_gen and failure + slow_success + slow_failure or 0
 end
 
 -- What judging asks of its counts, and the oldest slice that they are from.
 local function judged_part(bytes)
-  local _, failure, slow_success, slow_failure, success, _, _, oldest =
-    struct.unpack('<dddddddd', bytes)
+  local failure, slow_success, slow_failure, success, _, _, oldest =
+    struct.unpack('<ddddddd', bytes, 17)
   return {success, failure, slow_success, slow_failure}, oldest
-end
-
-local function unpack_voter(name, bytes)
-  local v = voter_from(name, bytes)
-  v.changed = r.repacked[name]
-  r.voters[name] = v
 end
 
 local function voter(name)
   local bytes = r.packed[name]
   if bytes then
     unpack_voter(name, bytes)
-    r.packed[name], r.repacked[name] = nil, nil
+    r.packed[name] = nil
   end
   return r.voters[name]
 end
 
 local function all_voters()
   for name, bytes in pairs(r.packed) do unpack_voter(name, bytes) end
-  r.packed, r.repacked = {}, {}
+  r.packed = {}
   return r.voters
 end
 
-local function repack(name, bytes)
-  if bytes ~= r.packed[name] then r.packed[name], r.repacked[name] = bytes, true end
-end
-
--- Empties the windows of the packed ones; with `results` also what they have settled, and with
--- `forgiven` nobody of them stays set aside.
-local function clear_packed(results, forgiven)
-  for name, bytes in pairs(r.packed) do
-    local rest = sub(bytes, 65)
-    if results then
-      rest = sub(rest, 1, 8) .. no_results .. (forgiven and not_aside or sub(rest, 33))
-    end
-    repack(name, sub(bytes, 1, 8) .. no_counts .. rest)
-  end
-end
-
-local function forgive_packed()
-  for name, bytes in pairs(r.packed) do repack(name, sub(bytes, 1, 96) .. not_aside) end
-end
-
+-- For who asks about voters, which a transition does not.
 local function load_voters()
-  r.voters, r.packed, r.repacked = {}, {}, {}
   local all = r.is_new and {} or redis.call('HGETALL', KEYS[2])
-  for k = 1, #all, 2 do r.packed[all[k]] = all[k + 1] end
+  for k = 1, #all, 2 do
+    local bytes = all[k + 1]
+    if #bytes == size_in_layout_1 then bytes = sub(bytes, 1, 8) .. no_gen .. sub(bytes, 9) end
+    r.packed[all[k]] = bytes
+  end
   r.voters_were_there = #all > 0
 end
 
@@ -158,10 +164,9 @@ local function load_record(also)
   for k = count + 1, #fields do fetched[fields[k]] = kept[k] end
   r.is_new = not kept[1]
   if kept[1] and tonumber(kept[1]) > layout then return false end
-  for k = 2, first_text - 1 do
-    kept[k] = tonumber(kept[k] or 0)
-    r[fields[k]] = kept[k]
-  end
+  local values = kept[2] and {struct.unpack(numbers_layout, kept[2])}
+    or (r.is_new and {} or redis.call('HMGET', KEYS[1], unpack(numbers)))
+  for k, name in ipairs(numbers) do r[name] = tonumber(values[k] or 0) end
   for k = first_text, first_list - 1 do
     kept[k] = kept[k] or ''
     r[fields[k]] = kept[k]
@@ -171,8 +176,8 @@ local function load_record(also)
   r.leases = list(first_list + 1) or {}
   r.window = window_of(list(first_list + 2), 'cells')
   r.recent = window_of(list(first_list + 3), 'recent_cells')
-  r.rules = parse_rules(r.options)
-  load_voters()
+  r.rules = kept[3] and rules_of(struct.unpack(rules_layout, kept[3])) or parse_rules(r.options)
+  r.rules_were = kept[3] and r.rules
   return true
 end
 
@@ -214,14 +219,15 @@ local function changed_fields()
       out[#out + 1] = value
     end
   end
-  for k = 2, first_text - 1 do
-    local name = fields[k]
-    if r[name] ~= kept[k] then put(name, decimal(r[name])) end
-  end
+  local values = {}
+  for k, name in ipairs(numbers) do values[k] = r[name] end
+  put('numbers', struct.pack(numbers_layout, unpack(values)), kept[2])
+  if r.rules ~= r.rules_were then put('rules', packed_rules(r.rules)) end
   for k = first_text, first_list - 1 do put(fields[k], r[fields[k]], kept[k]) end
   put('totals', cmsgpack.pack(r.totals), kept[first_list])
   put('leases', cmsgpack.pack(r.leases), kept[first_list + 1])
   for name, list in pairs(r.late) do put(name, cmsgpack.pack(list), kept[name]) end
+  if r.control_ids then put('control_ids', r.control_ids, fetched.control_ids or '') end
   put_window(out, r.window, 'window')
   put_window(out, r.recent, 'recent')
   for _, v in pairs(r.voters) do put_window(out, v.window) end
@@ -236,10 +242,6 @@ end
 
 local function changed_voters()
   local out = {}
-  for name in pairs(r.repacked) do
-    out[#out + 1] = name
-    out[#out + 1] = r.packed[name]
-  end
   for name, v in pairs(r.voters) do
     if v.changed or v.window.changed then
       out[#out + 1] = name
@@ -292,6 +294,10 @@ local function save_record(t, refresh)
       old[#old + 1] = 'c:' .. name
       redis.call('HDEL', KEYS[2], name)
     end
+  end
+  if not r.is_new and not kept[2] then  -- of layout 1
+    for k = 1, 21 do old[#old + 1] = numbers[k] end
+    old[#old + 1] = 'controls'
   end
   in_pieces('HDEL', KEYS[1], old)
   return refresh and ttl or 0

@@ -1,11 +1,12 @@
 -- From Redis 7.2 on TIME stands still while a script runs. Where a script may ask for the time of
 -- the CPU (Redis 7.4, Valkey 8) the second reading, which is for the cost, adds what was spent.
-local has_os, cpu = pcall(function() return os.clock end)
+local os_library = rawget(_G, 'os')
+local cpu = os_library and os_library.clock
 local first_time, cpu_then
 local function store_time()
   local x = redis.call('TIME')
   local t = x[1] * 1000000 + x[2]
-  if not (has_os and cpu) then return t end
+  if not cpu then return t end
   if t == first_time then return t + math.floor((cpu() - cpu_then) * 1000000) end
   first_time, cpu_then = t, cpu()
   return t

@@ -30,12 +30,14 @@ local function begin_era(to, t, reason)
     v.succeeded, v.failed, v.settled_at, v.changed = 0, 0, 0, true
     if to == OPEN then v.set_aside = false end
   end
-  clear_windows(true, to == OPEN)
+  clear_windows()
+  r.results_gen = r.window_gen
+  if to == OPEN then r.forgiven_gen = r.window_gen end
   r.changed = true
 end
 
 local function forgive_all()
-  forgive_packed()
+  r.forgiven_gen = r.window_gen
   for _, v in pairs(r.voters) do v.set_aside, v.changed = false, true end
 end
 
@@ -111,14 +113,11 @@ end
 
 -- Tells the rest of the fleet, after the writes: "kind breaker eight numbers reason". What fails
 -- here undoes nothing; the flag in the reply lets the caller say that nobody hears it.
-local function publish(channel, breaker, t)
+local function publish(channel, breaker, view)
   local sound = 1
   local function say(kind)
-    local v = view_reply(t)
-    local words = {kind, breaker}
-    for k = 1, 8 do words[#words + 1] = decimal(v[k]) end
-    words[#words + 1] = v[9]
-    local answer = redis.pcall('PUBLISH', channel, table.concat(words, ' '))
+    local answer = redis.pcall('PUBLISH', channel,
+      string.format('%s %s %.0f %.0f %d %.0f %d %d %.0f %.0f %s', kind, breaker, unpack(view)))
     if type(answer) == 'table' and answer.err then sound = 0 end
   end
   if r.changed then say('changed') end
