@@ -9,7 +9,7 @@ CTEST = ctest --output-on-failure --parallel $(JOBS) --no-tests=error
 
 .DEFAULT_GOAL := build
 .PHONY: build demo test servers bench torture torture-redis torture-etcd differential sanitize \
-        mutants format install setup help test-debian13 test-etcd clean packages
+        mutants format install setup help test-debian13 test-etcd clean packages simulate
 
 ## build everything, tests too, into build/release (what `make` alone does)
 build: build/$(BUILD)/build.ninja
@@ -25,7 +25,7 @@ test: build
 	@scripts/servers || true
 	@$(CTEST) --test-dir build/$(BUILD) $(ARGS)
 
-## the tests with real etcd on all its versions, 3.4 to 3.6, and with 10,000 waiting locks
+## locks on etcd at length: on 3.4 to 3.6, with 10,000 waiting locks, over 2,000 random histories
 test-etcd: build
 	@scripts/servers || true
 	@for program in build/$(BUILD)/tests/store/etcd/*_realtime_test \
@@ -33,6 +33,19 @@ test-etcd: build
 	    echo "== $$program"; \
 	    TRINCO_ETCD_LONG=1 TRINCO_ETCD_WAITERS=10000 $$program --gtest_brief=1 $(ARGS) || exit 1; \
 	done
+	@TRINCO_ETCD_SEEDS=2000 build/$(BUILD)/tests/store/etcd/etcd_random_test $(ARGS)
+	@TRINCO_SEEDS=2000 build/$(BUILD)/tests/sim/lock_sim_test \
+	    --gtest_filter='LockSim.OnEtcd*' $(ARGS)
+
+# The longest first.
+SIMULATIONS := fleet_start lock_sim fleet_one_bad fleet_chaos fleet_forgets fleet_probes \
+               fleet_recovers
+
+## the simulated fleets and locks of `make test` over 10,000 seeds each; SEEDS=100000
+simulate: build/release/build.ninja
+	@cmake --build build/release --target $(SIMULATIONS:%=%_test)
+	@printf '%s\n' $(SIMULATIONS:%=build/release/tests/sim/%_test) | xargs -P $(JOBS) -I{} \
+	    env TRINCO_SEEDS=$(or $(SEEDS),10000) {} --gtest_brief=1 $(ARGS)
 
 ## fetch the servers that only tests need (Redis, Valkey, etcd) into a cache outside of the clone
 servers:

@@ -1,5 +1,7 @@
 # cmake -D test=... -D filter=... -D mutant=... -P run_mutant.cmake; see trinco_mutants.cmake.
 set(ENV{TRINCO_MUTANT} ${mutant})
+unset(ENV{TRINCO_SEED})
+unset(ENV{TRINCO_SEEDS})
 execute_process(COMMAND ${test} --gtest_filter=${filter} --gtest_brief=1
                 RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE output TIMEOUT 280)
 if(code STREQUAL "0" AND output MATCHES "Skipped")

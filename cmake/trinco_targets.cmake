@@ -52,9 +52,16 @@ function(trinco_executable name)
   target_link_libraries(${name} PRIVATE ${arg_LINKS} trinco_flags)
 endfunction()
 
+# The COST of tests that compute: ctest begins with what costs most, and what waits comes after.
+set(TRINCO_COMPUTES 1000)
+
+# What tests add to the flags. Compiling them takes most of a build, running them little of it.
+set(TRINCO_TEST_FLAGS $<$<CONFIG:Release>:-O1>)
+
 # trinco_test(window_test SOURCES ... LINKS ... [LABELS stress] [TIMEOUT 300]): every TEST of the
 # executable becomes a test of ctest. Labels with a meaning beyond a name:
-#   realtime   waits for the real clock, so it runs alone
+#   realtime   waits for the real clock, so it runs after all that compute, beside its like
+#   alone      measures, or keeps both cores busy: nothing runs beside it
 #   stress     several real threads; built by the target tests_stress and run under TSan
 #   bytes      reads what a peer may send; built by the target tests_bytes and run under ASan and
 #              UBSan also where time is short
@@ -62,6 +69,7 @@ function(trinco_test name)
   cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LINKS;LABELS" ${ARGN})
   trinco_executable(${name} SOURCES ${arg_SOURCES}
                     LINKS ${arg_LINKS} GTest::gtest GTest::gtest_main rapidcheck)
+  target_compile_options(${name} PRIVATE ${TRINCO_TEST_FLAGS})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 60)
   endif()
@@ -69,12 +77,16 @@ function(trinco_test name)
     trinco_add_to_group(tests_${label} ${name})
   endforeach()
   set(alone FALSE)
-  if("realtime" IN_LIST arg_LABELS)
+  if("alone" IN_LIST arg_LABELS)
     set(alone TRUE)
+  endif()
+  set(cost ${TRINCO_COMPUTES})
+  if("realtime" IN_LIST arg_LABELS)
+    set(cost 0)
   endif()
   gtest_discover_tests(${name} TEST_PREFIX ${name}. TEST_LIST ${name}_tests NO_PRETTY_VALUES
                        DISCOVERY_TIMEOUT 60
-                       PROPERTIES TIMEOUT ${arg_TIMEOUT} RUN_SERIAL ${alone})
+                       PROPERTIES TIMEOUT ${arg_TIMEOUT} RUN_SERIAL ${alone} COST ${cost})
   # More than one label does not survive the way through gtest_discover_tests.
   set(labels_file ${CMAKE_CURRENT_BINARY_DIR}/${name}_labels.cmake)
   file(CONFIGURE OUTPUT ${labels_file} @ONLY CONTENT

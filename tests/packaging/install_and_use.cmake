@@ -42,9 +42,9 @@ if(program AND local AND redis)
   endif()
 endif()
 
+set(ENV{CMAKE_CXX_COMPILER_LAUNCHER} "${launcher}")
 set(configure ${CMAKE_COMMAND} -G Ninja -S ${source} -D CMAKE_PREFIX_PATH=${work}/installed
-    -D CMAKE_CXX_COMPILER=${compiler} -D CMAKE_CXX_FLAGS=${flags}
-    -D CMAKE_CXX_COMPILER_LAUNCHER=${launcher})
+    -D CMAKE_CXX_COMPILER=${compiler} -D CMAKE_CXX_FLAGS=${flags})
 run(${configure} -B ${work}/consumer -D LOCAL=${local} -D REDIS=${redis}
     -D ETCD=${etcd})
 run(${CMAKE_COMMAND} --build ${work}/consumer)
