@@ -249,8 +249,8 @@ int main(int argc, char** argv) {
     many_waiters thousand(url);
     many_waiters ten_thousand(url);
     namespace test = trinco::detail::test;
-    if (const auto program = test::find_test_program(test::go_client_program)) {
-        go_client go(*program, server.address());
+    if (const auto peer = test::find_test_program(test::go_client_program)) {
+        go_client go(*peer, server.address());
         lock_and_unlock(out, *ours, *commits, *steps, &go, rounds);
     } else {
         lock_and_unlock(out, *ours, *commits, *steps, nullptr, rounds);

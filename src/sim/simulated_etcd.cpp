@@ -254,8 +254,8 @@ void simulated_etcd::depose_leader(boot_clock::duration unknown_for) {
     renew_all();
 }
 
-boot_clock::duration simulated_etcd::left(std::int64_t lease) const {
-    const auto at = state_.leases.find(lease);
+boot_clock::duration simulated_etcd::left(std::int64_t id) const {
+    const auto at = state_.leases.find(id);
     return at == state_.leases.end() ? boot_clock::duration() : at->second.ends - world_.now();
 }
 

@@ -25,7 +25,8 @@ void* counted(std::size_t n, std::size_t alignment) {
 
 }  // namespace
 
-void* operator new(std::size_t n) {
+// Inlined, a pair of them would be taken for malloc and delete.
+[[gnu::noinline]] void* operator new(std::size_t n) {
     return counted(n, 1);
 }
 void* operator new(std::size_t n, std::align_val_t a) {

@@ -33,7 +33,8 @@ TEST(DataKey, HasAColonBeforeAnySlash) {
 TEST(DataKey, IsBeneathNoLockAndIsNoRecord) {
     const std::string key = "a:b/c.d/e";
     for (std::size_t i = 0; i < key.size(); ++i) {
-        if (key[i] == '/') EXPECT_TRUE(check_lock_name(key.substr(0, i)).has_value()) << i;
+        if (key[i] != '/') continue;
+        EXPECT_TRUE(check_lock_name(key.substr(0, i)).has_value()) << i;
     }
     for (const char* of : {"a", "invoice/42", ".x"}) EXPECT_FALSE(is_data_key(once_key_of(of)));
 }

@@ -46,8 +46,9 @@ public:
             if (words >> word >> at && word == "granted") all_.emplace_back(at);
         }
     }
-    [[nodiscard]] bool some_after(microseconds moment) const {
-        return !all_.empty() && all_.back() > moment;
+    // The first one after that moment may have been asked for, and decided, before it.
+    [[nodiscard]] bool asked_and_granted_after(microseconds moment) const {
+        return all_.size() > 1 && all_[all_.size() - 2] > moment;
     }
     // The longest time without one that ended after that moment.
     [[nodiscard]] std::optional<milliseconds> longest_after(microseconds moment) const {
@@ -124,7 +125,7 @@ private:
         node_killed_ = leads;
         on_.to.tell("leader_killed",
                     "kill -9 of node " + std::to_string(*leads + 1) + ", which leads.", figures);
-        const bool back = wait_until([&] { return probe_->some_after(killed_at_); });
+        const bool back = wait_until([&] { return probe_->asked_and_granted_after(killed_at_); });
         if (!back) return false;
         const auto gap = probe_->longest_after(killed_at_).value_or(0ms);
         on_.to.tell(

@@ -38,7 +38,7 @@ protected:
     struct process {
         process(const driver& kept_in, const std::string& instance, const breaker_options& options,
                 bool configured)
-            : in{open("memory:", {kept_in}, {.instance = instance, .voter = "machine"}), ""},
+            : in{open("memory:", {kept_in}, {.instance = instance, .voter = "machine"}), "", {}},
               breaker(in.at, "pay", options, configured) {}
         breakers_place in;
         call_breaker breaker;

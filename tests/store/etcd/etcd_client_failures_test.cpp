@@ -68,8 +68,8 @@ TEST_F(EtcdClient, what_a_full_server_may_have_carried_out_is_not_called_refused
     const auto again = get();
     by_->answer(by_->waiting(method::txn).at(0), {}, a_txn);
     EXPECT_FALSE(again->error.value());
-    for (const auto told : {errc::busy, errc::unknown_outcome}) {
-        EXPECT_NE(rpc_->why(told).find("raise its quota"), std::string::npos)
+    for (const auto said : {errc::busy, errc::unknown_outcome}) {
+        EXPECT_NE(rpc_->why(said).find("raise its quota"), std::string::npos)
             << "that it can be read does not make room";
     }
     const auto lost = put();
