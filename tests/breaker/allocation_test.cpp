@@ -25,17 +25,17 @@ void* counted(std::size_t n, std::size_t alignment) {
 
 }  // namespace
 
-// Inlined, a pair of them would be taken for malloc and delete.
-[[gnu::noinline]] void* operator new(std::size_t n) {
+void* operator new(std::size_t n) {
     return counted(n, 1);
 }
 void* operator new(std::size_t n, std::align_val_t a) {
     return counted(n, static_cast<std::size_t>(a));
 }
-void operator delete(void* p) noexcept {
+// Inlined, it would be taken for a free of what new made.
+[[gnu::noinline]] void operator delete(void* p) noexcept {
     std::free(p);
 }
-void operator delete(void* p, std::size_t) noexcept {
+[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept {
     std::free(p);
 }
 void operator delete(void* p, std::align_val_t) noexcept {
