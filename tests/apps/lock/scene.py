@@ -4,6 +4,7 @@ go, and waiting for conditions. Takes the program's path as the first argument."
 import json
 import os
 import pathlib
+import re
 import select
 import shutil
 import signal
@@ -116,6 +117,10 @@ class Lock:
     def line(self):
         """The next line of the command's standard output, without its newline."""
         return self.process.stdout.readline().rstrip('\n')
+
+    def hear(self, pattern):
+        """Waits until it has said so."""
+        wait_until(lambda: re.search(pattern, self.said), f'{pattern} in what it says')
 
     def let_go(self):
         """Ends the command of Scene.hold; the exit code."""
