@@ -76,8 +76,13 @@ private:
             // Another entry by now, or none: this one has been given back.
             const bool gone = did.error == errc::lost || did.error == errc::conflict;
             if (did.error && !gone) {
-                return store_problem(in_.at, now ? "delete the holder" : "ask the holder",
-                                     did.error);
+                if (now) return store_problem(in_.at, "delete the holder", did.error);
+                auto bad = store_problem(in_.at, "ask the holder", did.error);
+                // A full database takes no word for a holder, and lets entries be deleted.
+                if (did.error == errc::busy || did.error == errc::unknown_outcome) {
+                    bad.sentence += "; --force deletes its entry without asking";
+                }
+                return bad;
             }
             if (gone) settle(h, how_t::released);
             if (!gone && now) settle(h, how_t::deleted);

@@ -255,6 +255,18 @@ class Cluster:
     def go_on(node):
         node.process.send_signal(signal.SIGCONT)
 
+    def fill_up(self):
+        """Until it takes no more; it wants a small --quota-backend-bytes."""
+        address = self.nodes[0].address_and_port
+        for i in range(10):
+            done = subprocess.run(
+                [find('etcdctl'), f'--endpoints={address}', 'put', f'big/{i}'],
+                input='x' * 1_000_000, capture_output=True, text=True, timeout=PATIENCE,
+                check=False)
+            if 'database space exceeded' in done.stderr:
+                return
+        raise AssertionError(f'it takes 10 MB: {done.stderr}')
+
     # What is there.
     def keys(self, prefix=''):
         return self.must('get', prefix, '--prefix', '--keys-only').split()

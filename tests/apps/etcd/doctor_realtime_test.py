@@ -7,11 +7,10 @@ import contextlib
 import json
 import select
 import socket
-import subprocess
 import threading
 import unittest
 
-from etcd_scene import PATIENCE, Cluster, EtcdScene, cluster, main, wait_until
+from etcd_scene import Cluster, EtcdScene, cluster, main, wait_until
 from secured import ask_for_users
 
 
@@ -153,15 +152,7 @@ class Full(DoctorScene):
     MORE = ('--quota-backend-bytes=4194304',)
 
     def test_a_full_database(self):
-        address = self.etcd.nodes[0].address_and_port
-        for i in range(10):
-            done = subprocess.run(
-                [cluster.find('etcdctl'), f'--endpoints={address}', 'put', f'big/{i}'],
-                input='x' * 1_000_000, capture_output=True, text=True, timeout=PATIENCE,
-                check=False)
-            if done.returncode != 0:
-                break
-        self.assertIn('database space exceeded', done.stderr)
+        self.etcd.fill_up()
         one = self.bad_one('space')
         self.assertIn('NOSPACE', one['sentence'])
         self.assertIn('alarm disarm', one['commands'][-1])

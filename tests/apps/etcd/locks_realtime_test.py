@@ -169,6 +169,25 @@ class Watching(EtcdScene):
         self.assertEqual((0, ''), (watching.wait(PATIENCE), watching.stderr.read()))
 
 
+class BreakingInAFullDatabase(EtcdScene):
+    MORE = ('--quota-backend-bytes=4194304',)
+
+    def test_its_holder_cannot_be_asked_and_can_be_deleted(self):
+        holder = self.hold('job', '--label', 'first')
+        self.etcd.fill_up()
+        done = self.locks('break', 'job', '--confirm', 'job')
+        self.assertEqual(69, done.returncode, done.stderr)
+        self.assertRegex(done.stderr, r'could not ask the holder: [^\n]*database space exceeded'
+                                      r'[^\n]*; --force deletes its entry without asking\n\Z')
+        self.assertIsNone(holder.process.poll())
+        done = self.locks('break', 'job', '--confirm', 'job', '--force')
+        self.assertEqual((0, 'job: deleted at once: "first" held it and may still work\n'),
+                         (done.returncode, done.stdout))
+        self.assertEqual(76, holder.end())
+        self.etcd.must('alarm', 'disarm')
+        self.etcd.ctl('del', 'big/', '--prefix')
+
+
 class Breaking(EtcdScene):
     APART = True
 
