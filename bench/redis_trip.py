@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """How soon a whole fleet stops calling, beside its targets: from the moment at which an operator
 trips a breaker until each of 50 instances refuses. Once in 4 processes, once in 50, and then beside
-a bare publication to 50 processes that only read.
+a bare publication to 50 processes that only read, and to 50 that wait by epoll and only read: what
+it costs any process that also waits for anything else.
 
     redis_trip.py FLEET_CHILD [--rounds N]
 """
@@ -32,9 +33,9 @@ PAUSE = 0.25  # s between rounds
 
 
 class Reader:
-    def __init__(self, child, path):
+    def __init__(self, child, path, *how):
         self.heard = []
-        self.process = subprocess.Popen([child, 'listen', path, 'bare'], text=True,
+        self.process = subprocess.Popen([child, 'listen', path, 'bare', *how], text=True,
                                         stdout=subprocess.PIPE)
         threading.Thread(target=self.read, daemon=True).start()
 
@@ -75,9 +76,9 @@ def trips(scene, processes, rounds, load):
     return found
 
 
-def publications(scene, rounds):
+def publications(scene, rounds, *how):
     """The same of readers that only read."""
-    readers = [Reader(scene.child, scene.server.path) for _ in range(INSTANCES)]
+    readers = [Reader(scene.child, scene.server.path, *how) for _ in range(INSTANCES)]
     wait_for(lambda: all(r.heard for r in readers), 10, 'all listen')
     found = []
     for _ in range(rounds):
@@ -120,7 +121,9 @@ def main():
         met = row('the same, 99 of 100', few[len(few) * 99 // 100], 'ms', 5)
         many = spread(trips(scene, INSTANCES, options.rounds, 2))
         bare = spread(publications(scene, options.rounds))
-        for what, (first, last) in (('trip', many), ('bare publication', bare)):
+        by_epoll = spread(publications(scene, options.rounds, 'epoll'))
+        for what, (first, last) in (('trip', many), ('bare publication', bare),
+                                    ('bare publication by epoll', by_epoll)):
             print('%s -> the first of 50 processes: %.2f ms, each after it: %.0f us, last: %.2f ms'
                   % (what, first, (last - first) * 1000 / (INSTANCES - 1), last))
         met = row('trip / bare publication', many[1] / bare[1], '', 1.5) and met

@@ -20,7 +20,9 @@
 //         says a line for each: the sum so far. A careless one calls a repeated batch a new one.
 //     fleet_child crowd URL BREAKER N        so many instances that come, count one and go
 //     fleet_child inspect URL BREAKER        a line of JSON about the record
-//     fleet_child listen SOCKET CHANNEL      says when each message arrives, and does nothing else
+//     fleet_child listen SOCKET CHANNEL [epoll]  says when each message arrives, and does nothing
+//         else; with a last word it waits as whoever waits for more than this
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -399,7 +401,7 @@ int inspect(const std::string& url, const std::string& breaker) {
 }
 
 // As bare as a reader can be.
-int listen(const std::string& path, const std::string& channel) {
+int listen(const std::string& path, const std::string& channel, bool by_epoll) {
     const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     ::sockaddr_un address{};
     address.sun_family = AF_UNIX;
@@ -410,7 +412,12 @@ int listen(const std::string& path, const std::string& channel) {
         return 1;
     }
     char bytes[4096];
-    while (::recv(fd, bytes, sizeof bytes, 0) > 0) {
+    const int set = ::epoll_create1(0);
+    ::epoll_event e{};
+    e.events = EPOLLIN | EPOLLET;
+    if (by_epoll) ::epoll_ctl(set, EPOLL_CTL_ADD, fd, &e);
+    while ((!by_epoll || ::epoll_wait(set, &e, 1, -1) > 0) &&
+           ::recv(fd, bytes, sizeof bytes, 0) > 0) {
         const auto at = now_us();
         std::this_thread::sleep_for(50ms);  // saying it must not disturb the others
         json_line().number("heard", at).say();
@@ -424,7 +431,7 @@ int run(const std::vector<std::string>& words) {
     if (mode == "count" && words.size() > 6) return count(words);
     if (mode == "crowd" && words.size() > 4) return crowd(words[2], words[3], std::stoi(words[4]));
     if (mode == "inspect" && words.size() > 3) return inspect(words[2], words[3]);
-    if (mode == "listen" && words.size() > 3) return listen(words[2], words[3]);
+    if (mode == "listen" && words.size() > 3) return listen(words[2], words[3], words.size() > 4);
     std::fputs("fleet_child: fleet | count | crowd | inspect | listen\n", stderr);
     return 64;
 }

@@ -27,6 +27,10 @@ constexpr auto list_retry = 5s;
 constexpr std::size_t most_listing = 64;  // at once
 constexpr auto stop_without_index = 250ms;
 
+std::shared_ptr<const ready_call> ready(std::optional<script_call> call) {
+    return call ? make_ready(std::move(*call)) : nullptr;
+}
+
 // Why a news is not sent: what every store says to it.
 std::error_code fault_of(const breaker_identity& who, const news& n) {
     if (check_breaker_name(n.breaker)) return errc::invalid;
@@ -92,11 +96,11 @@ std::error_code redis_breakers::hindrance(deadline by, std::string_view breaker)
 }
 
 template <class T, class Parse>
-op redis_breakers::ask(std::error_code hindrance, std::optional<script_call> call,
+op redis_breakers::ask(std::error_code hindrance, std::shared_ptr<const ready_call> call,
                        const std::string& breaker, deadline by, completion<T> done, Parse parse) {
     if (!hindrance && !call) hindrance = errc::invalid;
     if (hindrance) return answer<T>(hindrance, std::move(done));
-    return scripts_.run(std::move(*call), by,
+    return scripts_.run(std::move(call), by,
                         [this, breaker, parse, done = std::move(done)](
                             std::error_code error, const resp_reply& reply) mutable {
                             if (error) return done(error, T{});
@@ -162,19 +166,32 @@ void redis_breakers::element_answered(batch& of, std::size_t at, std::error_code
     if (done) done(failed, failed ? std::vector<verdict>() : std::move(of.verdicts));
 }
 
+std::shared_ptr<const ready_call> redis_breakers::call_of_look(const look_request& asked) {
+    const view& mine = asked.mine;
+    const std::array<std::uint64_t, 4> what{mine.era, mine.rev, mine.options_stamp,
+                                            is_acceptable(mine) ? 1U : 0U};
+    if (!look_ || what != looked_ || asked.breaker != looked_at_) {
+        looked_ = what;
+        looked_at_ = asked.breaker;
+        look_ = make_ready(call_of(name_space_, asked));
+    }
+    return look_;
+}
+
 op redis_breakers::look(const look_request& request, deadline by, completion<glance> done) {
-    return ask(hindrance(by, request.breaker), call_of(name_space_, request), request.breaker, by,
-               std::move(done), glance_from);
+    const auto bad = hindrance(by, request.breaker);
+    return ask(bad, bad ? nullptr : call_of_look(request), request.breaker, by, std::move(done),
+               glance_from);
 }
 
 op redis_breakers::probe(const probe_request& request, deadline by, completion<probe_reply> done) {
-    return ask(hindrance(by, request.breaker), call_of(name_space_, who_, request), request.breaker,
-               by, std::move(done), probe_reply_from);
+    return ask(hindrance(by, request.breaker), ready(call_of(name_space_, who_, request)),
+               request.breaker, by, std::move(done), probe_reply_from);
 }
 
 op redis_breakers::control(const control_request& request, deadline by, completion<view> done) {
-    return ask(hindrance(by, request.breaker), call_of(name_space_, request), request.breaker, by,
-               std::move(done), view_from);
+    return ask(hindrance(by, request.breaker), ready(call_of(name_space_, request)),
+               request.breaker, by, std::move(done), view_from);
 }
 
 op redis_breakers::inspect(std::string_view prefix, std::string_view from, std::size_t rows,

@@ -16,6 +16,7 @@
 // Notices     See redis_subscriber.hpp. Nothing is listened to before the first subscribe.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -70,10 +71,11 @@ private:
     // Answers in a later turn, without asking the server.
     template <class T>
     [[nodiscard]] op answer(std::error_code error, completion<T> done);
-    // One script about one breaker, read by `parse`.
+    // One script about one breaker, read by `parse`; null: the request is invalid.
     template <class T, class Parse>
-    [[nodiscard]] op ask(std::error_code hindrance, std::optional<script_call> call,
+    [[nodiscard]] op ask(std::error_code hindrance, std::shared_ptr<const ready_call> call,
                          const std::string& breaker, deadline by, completion<T> done, Parse parse);
+    [[nodiscard]] std::shared_ptr<const ready_call> call_of_look(const look_request& asked);
     [[nodiscard]] std::error_code hindrance(deadline by, std::string_view breaker);
     void element_answered(batch& of, std::size_t at, std::error_code error,
                           const resp_reply& reply);
@@ -90,6 +92,11 @@ private:
     make_route make_;
     std::unique_ptr<redis_route> route_;
     script_runner scripts_;
+    // The last look, at what, and what of its view is sent: strict calls ask the same again and
+    // again.
+    std::string looked_at_;
+    std::array<std::uint64_t, 4> looked_{};
+    std::shared_ptr<const ready_call> look_;
     std::unordered_map<std::string, listing> listed_;
     bool listening_ = false;
     unique_function<bool(const opening&)> on_opening_;

@@ -32,13 +32,17 @@ std::string command_of(const script_call& call, bool whole) {
 
 }  // namespace
 
+std::shared_ptr<const ready_call> make_ready(script_call call) {
+    auto command = command_of(call, false);
+    return std::make_shared<const ready_call>(ready_call{std::move(call), std::move(command)});
+}
+
 struct script_runner::one {
-    script_call call;  // of a script; else `command` is all
+    std::shared_ptr<const ready_call> script;  // null: the two below are all
     std::string other_key;
-    std::string command;
+    std::string other_command;
     deadline by;
     completion<resp_reply> done;
-    bool is_script = false;
     bool alone = false;     // nobody waits for it
     bool whole = false;     // send the text of the script
     unsigned unknown = 0;   // times that a server did not know it
@@ -48,7 +52,11 @@ struct script_runner::one {
     op timer;
 
     [[nodiscard]] const std::string& key() const {
-        return is_script ? call.keys.front() : other_key;
+        return script ? script->call.keys.front() : other_key;
+    }
+    [[nodiscard]] std::string command() const {
+        if (!script) return other_command;
+        return whole ? command_of(script->call, true) : script->command;
     }
 };
 
@@ -58,12 +66,12 @@ script_runner::~script_runner() {
     *self_ = nullptr;
 }
 
-std::unique_ptr<script_runner::one> script_runner::make(script_call call, deadline by,
-                                                        completion<resp_reply> done) {
+std::unique_ptr<script_runner::one> script_runner::make(std::shared_ptr<const ready_call> call,
+                                                        deadline by, completion<resp_reply> done) {
     auto r = std::make_unique<one>();
-    r->call = std::move(call);
-    r->is_script = true;
-    r->whole = r->call.script == redis_script::index;  // as short as its name and a round trip
+    r->script = std::move(call);
+    r->whole =
+        r->script->call.script == redis_script::index;  // as short as its name and a round trip
     r->by = by;
     r->done = std::move(done);
     return r;
@@ -74,13 +82,14 @@ std::unique_ptr<script_runner::one> script_runner::make(std::string key,
                                                         deadline by, completion<resp_reply> done) {
     auto r = std::make_unique<one>();
     r->other_key = std::move(key);
-    r->command = resp_command(words);
+    r->other_command = resp_command(words);
     r->by = by;
     r->done = std::move(done);
     return r;
 }
 
-op script_runner::run(script_call call, deadline by, completion<resp_reply> done) {
+op script_runner::run(std::shared_ptr<const ready_call> call, deadline by,
+                      completion<resp_reply> done) {
     return interest_in(start(make(std::move(call), by, std::move(done))));
 }
 
@@ -90,7 +99,7 @@ op script_runner::run(std::string key, const std::vector<std::string>& words, de
 }
 
 void script_runner::run_alone(script_call call, deadline by, completion<resp_reply> done) {
-    start_alone(make(std::move(call), by, std::move(done)));
+    start_alone(make(make_ready(std::move(call)), by, std::move(done)));
 }
 
 void script_runner::run_alone(std::string key, const std::vector<std::string>& words, deadline by) {
@@ -118,7 +127,7 @@ op script_runner::interest_in(id_t id) {
 
 void script_runner::send(id_t id) {
     one& r = *runs_.at(id);
-    r.request = route_.request(r.key(), r.is_script ? command_of(r.call, r.whole) : r.command, r.by,
+    r.request = route_.request(r.key(), r.command(), r.by,
                                [this, id](std::error_code error, resp_reply reply) {
                                    answered(id, error, std::move(reply));
                                });
@@ -153,8 +162,8 @@ void script_runner::refused(id_t id, const reply_fault& fault) {
 // pipeline. Only where that was another server's pipeline do they bring the text themselves.
 void script_runner::learn(id_t id) {
     one& r = *runs_.at(id);
-    if (!r.is_script || r.whole || r.unknown > 1) return finish(id, errc::unavailable, {});
-    auto& told = told_[r.call.script];
+    if (!r.script || r.whole || r.unknown > 1) return finish(id, errc::unavailable, {});
+    auto& told = told_[r.script->call.script];
     const auto now = on_.now();
     r.whole = r.unknown++ > 0 || now >= told + told_recently;
     if (r.whole) told = now;

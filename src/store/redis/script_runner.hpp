@@ -26,6 +26,7 @@
 #include <string_view>
 #include <system_error>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/loop.hpp"
@@ -36,6 +37,13 @@
 
 namespace trinco::detail {
 
+// A call as it is sent, once made for all times that it is asked.
+struct ready_call {
+    script_call call;
+    std::string command;  // by the script's name
+};
+[[nodiscard]] std::shared_ptr<const ready_call> make_ready(script_call call);
+
 class script_runner {
 public:
     // Both outlive it.
@@ -44,7 +52,12 @@ public:
     script_runner(const script_runner&) = delete;
     script_runner& operator=(const script_runner&) = delete;
 
-    [[nodiscard]] op run(script_call call, deadline by, completion<resp_reply> done);
+    // Not null.
+    [[nodiscard]] op run(std::shared_ptr<const ready_call> call, deadline by,
+                         completion<resp_reply> done);
+    [[nodiscard]] op run(script_call call, deadline by, completion<resp_reply> done) {
+        return run(make_ready(std::move(call)), by, std::move(done));
+    }
     // A plain command; its keys are in the slot of `key`.
     [[nodiscard]] op run(std::string key, const std::vector<std::string>& words, deadline by,
                          completion<resp_reply> done);
@@ -67,8 +80,8 @@ private:
     struct one;
     using id_t = std::uint64_t;
 
-    [[nodiscard]] static std::unique_ptr<one> make(script_call call, deadline by,
-                                                   completion<resp_reply> done);
+    [[nodiscard]] static std::unique_ptr<one> make(std::shared_ptr<const ready_call> call,
+                                                   deadline by, completion<resp_reply> done);
     [[nodiscard]] static std::unique_ptr<one> make(std::string key,
                                                    const std::vector<std::string>& words,
                                                    deadline by, completion<resp_reply> done);

@@ -5,8 +5,10 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "core/breaker/record.hpp"
 #include "redis_breakers_fixture.hpp"
 #include "script_answers.hpp"
 #include "trinco/error.hpp"
@@ -60,6 +62,35 @@ TEST_F(RedisBreakers, what_hinders_the_whole_batch_is_the_calls_error) {
     route_->fail(errc::unavailable);
     route_->fail(errc::unknown_outcome);
     EXPECT_EQ(lost->error, errc::unknown_outcome);
+}
+
+TEST_F(RedisBreakers, each_look_asks_what_it_is_asked_whatever_was_asked_before) {
+    auto none = view_of(9);  // no record can have made it
+    none.remaining = -1ms;
+    ASSERT_FALSE(is_acceptable(none));
+    auto stamped = view_of(1);
+    stamped.options_stamp = 5;
+    const std::vector<std::pair<look_request, std::vector<std::string>>> looks{
+        {{"a", view_of(1)}, {"1", "0", "0"}},    {{"a", view_of(1)}, {"1", "0", "0"}},
+        {{"b", view_of(1)}, {"1", "0", "0"}},    {{"b", view_of(2)}, {"2", "0", "0"}},
+        {{"b", view_of(2, 3)}, {"2", "3", "0"}}, {{"b", stamped}, {"1", "0", "5"}},
+        {{"b", view_of(9)}, {"9", "0", "0"}},    {{"b", none}, {"0", "0", "0"}}};
+    for (const auto& [asked, words] : looks) {
+        got<glance> g;
+        g.interest = store_->look(asked, node_.now() + 1s, g.keep());
+        ASSERT_EQ(route_->open.size(), 1U);
+        const auto sent = route_->first();
+        EXPECT_EQ(sent.at(0), "EVALSHA");
+        EXPECT_TRUE(sent.at(3).find("{" + asked.breaker + "}") != std::string::npos) << sent.at(3);
+        EXPECT_EQ(std::vector<std::string>(sent.begin() + 4, sent.end()), words);
+        route_->answer_error("NOSCRIPT");
+        ASSERT_EQ(route_->open.size(), 1U);
+        EXPECT_EQ(route_->first().at(0), "EVAL");
+        EXPECT_EQ(std::vector<std::string>(sent.begin() + 3, sent.end()),
+                  std::vector<std::string>(route_->first().begin() + 3, route_->first().end()));
+        route_->fail(errc::unavailable);
+        pass(100ms);  // the text is told to nobody else sooner
+    }
 }
 
 TEST_F(RedisBreakers, what_cannot_be_done_in_time_is_not_sent) {
