@@ -138,13 +138,19 @@ private:
     void remember(const claim_view& v) {
         auto* c = known().find(lease_, id_);
         const auto mine = scans_.front().question().mine;
-        // Left meanwhile, or another claim has its number.
-        if (c == nullptr || (c->created != 0 && c->created != mine)) return;
+        // Left meanwhile, or another claim has its number: perhaps one that is still entering.
+        if (c == nullptr || (c->created != 0 && c->created != mine) || !was_asked(c->parts)) return;
         c->created = mine;
         if (!v.evicted) c->unmarked = v.revision;
         if (!v.granted() || !c->tokens.empty()) return;
         c->tokens = tokens_of(known(), *c, v.revision);
         c->held = known().wall_ms();
+    }
+
+    [[nodiscard]] bool was_asked(const std::vector<part>& parts) const {
+        return std::equal(
+            parts.begin(), parts.end(), scans_.begin(), scans_.end(),
+            [](const part& p, const queue_scan& one) { return p.name == one.question().name; });
     }
 
     const std::string lease_;

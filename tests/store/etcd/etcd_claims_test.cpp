@@ -52,6 +52,22 @@ TEST_F(EtcdClaims, AClaimThatWasForgottenDuringALookStaysForgotten) {
     EXPECT_EQ(known_->leases(), 0U);
 }
 
+TEST_F(EtcdClaims, ALookSaysNothingOfTheClaimThatHasTheNumberMeanwhile) {
+    const auto on = open(*a_);
+    ASSERT_FALSE(enter(*a_, make(on, 1, {"n"})));
+    auto& claims = known_->lease(on.id).claims;
+    claims[{1}].parts = {{"n", claim_kind::exclusive, 0}};
+    bool seen = false;
+    const auto looks =
+        etcd::look_at(known_, on.id, {1}, world_.now() + 5s,
+                      [&](std::error_code error, const etcd::claim_view&) { seen = !error; });
+    claims[{1}].parts = {{"m", claim_kind::exclusive, 0}, {"n", claim_kind::exclusive, 0}};
+    world_.run_for(1s);
+    ASSERT_TRUE(seen);
+    EXPECT_EQ(claims[{1}].created, 0) << "it is still entering";
+    EXPECT_TRUE(claims[{1}].tokens.empty());
+}
+
 TEST_F(EtcdClaims, LeasesOfRecordsAreForgottenWhenTheyAreGivenToNobodyAnyMore) {
     for (int i = 0; i < 50; ++i) ASSERT_FALSE(keep(1h + std::chrono::seconds(i)));
     EXPECT_EQ(known_->record_leases().size(), 50U);
