@@ -43,7 +43,7 @@ public:
         return std::chrono::seconds(10);
     }
     [[nodiscard]] virtual boot_clock::duration expiry_slack() const { return {}; }
-    // Whether a listing tells at once since when a lock is held.
+    // Whether a listing tells at once since when a lock is held, and the token.
     [[nodiscard]] virtual bool tells_held_at_once() const { return true; }
     // Whether it tells how many claims ended with a lease.
     [[nodiscard]] virtual bool tells_ended_claims() const { return false; }

@@ -131,11 +131,15 @@ std::string shown(const known_setting& what, const std::string& value) {
     return what.kind == kind::url ? detail::shown_url(value) : value;
 }
 
-problem in_a_command_line() {
+problem in_a_command_line(const std::string& option) {
+    const std::string cure =
+        option == "--breakers"
+            ? "it into TRINCO_BREAKERS_PASSWORD, or the name of its file into "
+              "TRINCO_BREAKERS_PASSWORD_FILE or breakers.password_file of trinco.toml"
+            : "the URL into TRINCO_LOCKS, or locks.store of trinco.toml";
     return {exit_usage,
-            "--breakers: a password in a command line is seen by every user of this machine; put "
-            "it into TRINCO_BREAKERS_PASSWORD, or the name of its file into "
-            "TRINCO_BREAKERS_PASSWORD_FILE or breakers.password_file of trinco.toml"};
+            option + ": a password in a command line is seen by every user of this machine; put " +
+                cure};
 }
 
 std::variant<file_settings, problem> read_files(const store_flags& flags,
@@ -189,7 +193,8 @@ std::variant<settings, problem> load_settings(const store_flags& flags,
         if (const auto wrong = complaint(what, value)) {
             return problem{exit_usage, source + ": " + *wrong};
         }
-        if (source == "--breakers" && holds_password(value)) return in_a_command_line();
+        const bool is_option = source == "--breakers" || source == "--locks";
+        if (is_option && holds_password(value)) return in_a_command_line(source);
         all.*what.value = value;
         all.all.push_back({std::string(what.key), shown(what, value), source});
     }

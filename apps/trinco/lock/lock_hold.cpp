@@ -140,8 +140,9 @@ bool lock_hold::give_back(bool held) {
         loss_ = errc::lost;
     } else if (!left && held) {
         say(voice_.name() +
-            " could not be given back: the store does not answer; it is free at the latest in " +
-            duration_words(plan_.ttl));
+            " could not be given back: the store does not answer; it is free when its lease has "
+            "ended, about " +
+            duration_words(plan_.ttl) + " after the store is back");
     }
     return left;
 }
@@ -158,8 +159,8 @@ hold_end lock_hold::run(command_spec what, boot_clock::time_point granted) {
     const auto evicted =
         loss_ == errc::evicted ? eviction_words(own_.queue(), own_) : std::string();
     all.left = give_back(held);
-    voice_.tell("held for " + short_time_words(done - granted) + ", given back in " +
-                short_time_words(boot_clock::now() - done));
+    voice_.tell("held for " + short_time_words(done - granted) +
+                (all.left ? ", given back in " + short_time_words(boot_clock::now() - done) : ""));
     all.loss = loss_of(all.command, evicted);
     all.is_stopped = all.command.acted || is_too_late(all.command);
     all.is_guardian_gone = is_guardian_gone_;

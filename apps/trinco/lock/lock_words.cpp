@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "apps/trinco/command_line/duration.hpp"
+#include "apps/trinco/locks/owner_words.hpp"
 #include "core/quoted.hpp"
 
 namespace trinco::program {
@@ -36,8 +37,7 @@ std::string holders_words(const std::vector<entry>& queue, const contender& own)
         if (!e.holds) {
             ++waiting;
         } else if (text.empty()) {
-            text = "held for " + duration_words(e.held.value_or(e.since)) + " by " +
-                   detail::quoted(e.info, info_shown);
+            text = "held" + age_words(e) + " by " + owner_words(e, info_shown);
         } else {
             ++more;
         }
@@ -53,6 +53,8 @@ std::string holders_words(const std::vector<entry>& queue, const contender& own)
 std::string place_words(const std::vector<entry>& queue, const contender& own) {
     std::size_t ahead = 0;
     const entry* const mine = own_entry(queue, own);
+    // Who waits has been told its place: nothing at all is listed when nobody answers.
+    if (queue.empty()) return "the store does not answer; it waits on";
     if (mine == nullptr) return "not in the queue yet";
     std::vector<entry> before(queue.data(), mine);
     ahead = before.size();

@@ -78,8 +78,10 @@ private:
             if (did.error && !gone) {
                 if (now) return store_problem(in_.at, "delete the holder", did.error);
                 auto bad = store_problem(in_.at, "ask the holder", did.error);
-                // A full database takes no word for a holder, and lets entries be deleted.
-                if (did.error == errc::busy || did.error == errc::unknown_outcome) {
+                // A full database takes no word for a holder, and lets entries be deleted; entries
+                // of other programs, and of elections, have no place for one.
+                if (did.error == errc::busy || did.error == errc::unknown_outcome ||
+                    did.error == errc::not_supported) {
                     bad.sentence += "; --force deletes its entry without asking";
                 }
                 return bad;

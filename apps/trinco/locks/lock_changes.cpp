@@ -4,6 +4,7 @@
 
 #include "apps/trinco/command_line/duration.hpp"
 #include "apps/trinco/locks/lock_show.hpp"
+#include "apps/trinco/locks/owner_words.hpp"
 #include "apps/trinco/output/visible.hpp"
 #include "core/quoted.hpp"
 
@@ -63,7 +64,7 @@ std::string_view event_word(kind_t kind) noexcept {
 
 std::string change_words(const lock_change& change) {
     const entry& e = change.what;
-    const std::string owner = detail::quoted(e.info, owner_shown);
+    const std::string owner = owner_words(e, owner_shown);
     std::string text = change.name + " ";
     switch (change.kind) {
         case kind_t::granted:

@@ -6,6 +6,7 @@
 
 #include "apps/trinco/command_line/duration.hpp"
 #include "apps/trinco/locks/lock_use.hpp"
+#include "apps/trinco/locks/owner_words.hpp"
 #include "apps/trinco/output/table.hpp"
 #include "apps/trinco/output/visible.hpp"
 
@@ -24,9 +25,9 @@ std::string token_text(const entry& e) {
     return e.token == 0 ? "" : std::to_string(e.token);
 }
 
-// How long it has been what it is.
-std::chrono::milliseconds age(const entry& e) {
-    return e.held.value_or(e.since);
+std::string age_text(const entry& e) {
+    const auto age = age_of(e);
+    return age ? duration_words(*age) : "";
 }
 
 std::string note_text(const entry& e) {
@@ -44,7 +45,7 @@ std::string array(const std::vector<entry>& entries) {
 
 std::string holder_text(const lock_row& row) {
     if (row.holders.empty()) return "";
-    std::string text = row.holders.front().info;
+    std::string text = owner_name(row.holders.front());
     if (row.holders.size() > 1) text += " +" + std::to_string(row.holders.size() - 1);
     return text;
 }
@@ -59,10 +60,11 @@ std::vector<std::string> cells_of(const lock_row& row) {
     if (!row.holders.empty()) {
         const entry& first = row.holders.front();
         cells[1] = holder_text(row);
-        cells[2] = duration_words(age(first));
+        cells[2] = age_text(first);
         cells[3] = duration_words(first.left);
     }
-    if (!row.waiters.empty()) cells[5] = duration_words(longest_wait(row));
+    const auto waited = longest_wait(row);
+    if (waited.count() > 0) cells[5] = duration_words(waited);
     return cells;
 }
 
@@ -103,7 +105,7 @@ json_object entry_json(const entry& e) {
     o.add("owner", e.info).add("kind", kind_word(e.kind));
     if (e.n > 0) o.add("n", e.n);
     if (e.token != 0) o.add("token", e.token);
-    o.add("since_ms", e.since.count());
+    if (e.since.count() > 0) o.add("since_ms", e.since.count());
     if (e.held) o.add("held_ms", e.held->count());
     o.add("ttl_left_ms", e.left.count());
     if (e.evicted) {
@@ -183,9 +185,8 @@ std::string lock_table(const lock_row& row) {
     if (noted) head.emplace_back("NOTE");
     table t(head);
     const auto add = [&](const std::string& place, const entry& e) {
-        std::vector<std::string> cells = {
-            place,        kind_text(e), e.info, duration_words(age(e)), duration_words(e.left),
-            token_text(e)};
+        std::vector<std::string> cells = {place,       kind_text(e),           owner_name(e),
+                                          age_text(e), duration_words(e.left), token_text(e)};
         if (noted) cells.push_back(note_text(e));
         t.row(std::move(cells));
     };
@@ -208,7 +209,7 @@ std::string lock_json(const lock_row& row) {
 std::string lock_owners(const lock_row& row) {
     std::string owners;
     for (const auto* list : {&row.holders, &row.waiters}) {
-        for (const auto& e : *list) owners += visible(e.info) + "\n";
+        for (const auto& e : *list) owners += visible(owner_name(e)) + "\n";
     }
     return owners;
 }

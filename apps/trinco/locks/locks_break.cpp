@@ -6,6 +6,7 @@
 #include "apps/trinco/locks/lock_break.hpp"
 #include "apps/trinco/locks/locks_commands.hpp"
 #include "apps/trinco/locks/locks_scene.hpp"
+#include "apps/trinco/locks/owner_words.hpp"
 #include "apps/trinco/output/json.hpp"
 #include "apps/trinco/output/print.hpp"
 #include "core/quoted.hpp"
@@ -19,13 +20,13 @@ constexpr std::size_t shown = 256;
 
 std::string owners_text(const lock_row& row) {
     const auto& first = row.holders.front();
-    std::string text = detail::quoted(first.info, shown);
+    std::string text = owner_words(first, shown);
     if (row.holders.size() > 1) text += " and " + std::to_string(row.holders.size() - 1) + " more";
-    return text + ", held for " + duration_words(first.held.value_or(first.since));
+    return text + ", held" + age_words(first);
 }
 
 std::string outcome_text(const broken_holder& h, bool at_once) {
-    const std::string owner = detail::quoted(h.what.info, shown);
+    const std::string owner = owner_words(h.what, shown);
     const std::string after = " after " + duration_words(h.after);
     switch (h.how) {
         case how_t::asked:

@@ -12,7 +12,7 @@ namespace trinco::program {
 
 [[nodiscard]] bool is_redis(std::string_view url);
 
-// Whether a URL of Redis holds a password, as far as one can tell: before its last @, or as
+// Whether a URL of a server holds a password, as far as one can tell: before its last @, or as
 // sentinel_password. Pure.
 [[nodiscard]] bool holds_password(std::string_view url);
 

@@ -68,7 +68,7 @@ private:
             const auto& q = one.question();
             if (!TRINCO_MUTANT("etcd_hope_uncompared")) ask.compare.push_back(free_since(q.name));
             ask.success.emplace_back(
-                put_request{entry_key(q.name, lease_, what_.id), value_for(q.asks), lease_});
+                put_request{entry_key(q.name, lease_, what_.id), value_for(q.asks, true), lease_});
         }
         if (what_.only_if_free) ask.failure = read_all();
         request_ = link().txn(ask, by_, then(&entering::answered));
@@ -82,7 +82,8 @@ private:
                 ask.compare.push_back({{key, {}}});
             }
             if (what_.only_if_free) ask.compare.push_back(free_since(q.name));
-            ask.success.emplace_back(put_request{key, value_for(q.asks), lease_});
+            ask.success.emplace_back(
+                put_request{key, value_for(q.asks, what_.only_if_free), lease_});
         }
         for (const auto& one : scans_) ask.success.emplace_back(one.next(scans_.size()));
         ask.failure = read_all();
@@ -98,10 +99,12 @@ private:
         return out;
     }
 
-    [[nodiscard]] std::string value_for(seat asks) const {
+    // Granted with the entering, if that succeeds at all, or perhaps only later.
+    [[nodiscard]] std::string value_for(seat asks, bool at_once) const {
         owner_note out;
         out.asks = asks;
         out.since = known().wall_ms();
+        if (at_once) out.held = out.since;
         out.info = what_.info.empty() ? known().label(what_.lease) : what_.info;
         return what_.bare ? out.info : text_of(out);
     }

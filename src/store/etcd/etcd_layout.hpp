@@ -16,7 +16,8 @@
 //     the owner's information, to the end
 //
 // SINCE and HELD are milliseconds of the owner's wall clock since 1970; HELD is 0 while nothing is
-// known of a grant. An entry whose value does not begin so, of Go or of an election, is exclusive,
+// known of a grant, and SINCE where it came with the entering: then the entry's own revision makes
+// the token. An entry whose value does not begin so, of Go or of an election, is exclusive,
 // and so is one of a later format. Our own elections write their value alone, too, which is what
 // `etcdctl elect` and Go show.
 //

@@ -247,7 +247,10 @@ entry row_of(const claims& known, const key_value& kv, const entry_place& at) {
     if (note->held != 0) out.held = ago(note->held);
     out.evicted = std::move(note->evicted);
     if (out.kind == claim_kind::exclusive) {
-        out.token = note->token != 0 ? note->token : known.token_at(kv.create_revision);
+        // Who was granted as it entered has that revision's; who has waited has a larger one, which
+        // nobody else knows yet.
+        const bool at_once = note->held != 0 && note->held == note->since;
+        out.token = note->token == 0 && at_once ? known.token_at(kv.create_revision) : note->token;
     }
     return out;
 }

@@ -23,9 +23,8 @@
 //   - The server ends leases no sooner than their TTL but perhaps later: a new leader begins all
 //     of them anew. A dead holder's lock may stay for twice its TTL and more.
 //   - The times of listings (since, held) are by the owner's wall clock, read by ours. `held` and
-//     the exact token appear when a lock was held for a second; before that `token` is the least
-//     that the holder can have. A listed entry of a claim of several names `holds` when it has its
-//     turn in this queue, and so observe tells it.
+//     the token of one that had to wait appear when it was held for a second. A listed entry of a
+//     claim of several names `holds` when it has its turn in this queue, and so observe tells it.
 //   - Entries of others cannot be asked to stop (evict without `now`): not_supported. They are only
 //     deleted.
 //   - A permit's queue is read back by n + 1 entries: n is at most 500.

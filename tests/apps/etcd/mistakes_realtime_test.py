@@ -165,21 +165,29 @@ class Login(EtcdScene):
         self.assertIn(at, sentence)
         self.assertIn('it wants a user and password', sentence)
         for who in ('ann:wrong', 'bob:pw'):
-            sentence = self.mistake('lock', 'shop/a', '--locks', self.url_as(who), '--', 'true',
-                                    code=77)
+            self.use(self.url_as(who))
+            sentence = self.mistake('lock', 'shop/a', '--', 'true', code=77)
             self.assertIn(at, sentence)
             self.assertIn('user or its password', sentence)
             self.assertNotIn('wrong', sentence)
             self.assertNotIn(':pw', sentence)
 
+    def test_a_password_stands_in_no_command_line(self):
+        for command in ('lock', 'elect', 'once'):
+            sentence = self.mistake(command, 'shop/a', '--locks', self.url_as('ann:geheim'), '--',
+                                    'true', code=64)
+            self.assertIn('--locks: a password in a command line is seen by every user', sentence)
+            self.assertIn('into TRINCO_LOCKS', sentence)
+            self.assertNotIn('geheim', sentence)
+
     def test_rights_that_are_missing(self):
-        url = self.url_as('ann:pw')
-        done = self.run_lock('shop/a', '--locks', url, '--', 'true')
+        self.use(self.url_as('ann:pw'))
+        done = self.run_lock('shop/a', '--', 'true')
         self.assertEqual((0, ''), (done.returncode, done.stderr))
-        sentence = self.mistake('lock', 'bank/a', '--locks', url, '--', 'true', code=77)
+        sentence = self.mistake('lock', 'bank/a', '--', 'true', code=77)
         self.assertIn('bank/a', sentence)
         self.assertIn('may not read and write', sentence)
-        sentence = self.mistake('once', 'shop/a', '--locks', url, '--', 'true', code=77)
+        sentence = self.mistake('once', 'shop/a', '--', 'true', code=77)
         self.assertIn('may not read and write', sentence)
 
 

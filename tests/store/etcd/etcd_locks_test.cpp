@@ -196,6 +196,24 @@ TEST_F(EtcdLocks, ATokenIsAboveWhateverWasGrantedBefore) {
     EXPECT_EQ(verify(*a_, on, 2).value.tokens.at(0), waits->token()) << "it stays what it is";
 }
 
+TEST_F(EtcdLocks, AFreeLockTellsAtOnceSinceWhenItIsHeldAndItsToken) {
+    const auto on = open(*a_);
+    put("other", "", 0);
+    ASSERT_FALSE(enter(*a_, make(on, 1, {"n"})));
+    ASSERT_FALSE(enter(*a_, make(on, 2, {"n"})));
+    ASSERT_FALSE(enter(*a_, make(on, 3, {"m"}, claim_kind::exclusive, 0, true)));
+    const auto waits = await(*a_, on, 1);
+    const auto tried = await(*a_, on, 3);
+    world_.run_for(100ms);
+    ASSERT_TRUE(waits->granted() && tried->granted());
+    const auto rows = list(*b_, "n").value.rows;
+    EXPECT_EQ(rows.at(0).held, rows.at(0).since);
+    EXPECT_EQ(rows.at(0).token, waits->token());
+    EXPECT_EQ(rows.at(1).token, 0U);
+    EXPECT_FALSE(rows.at(1).held.has_value());
+    EXPECT_EQ(list(*b_, "m").value.rows.at(0).token, tried->token());
+}
+
 TEST_F(EtcdLocks, ALockHeldForASecondTellsSinceWhenAndItsToken) {
     const auto on = open(*a_);
     ASSERT_FALSE(enter(*a_, make(on, 1, {"n"})));
@@ -206,7 +224,9 @@ TEST_F(EtcdLocks, ALockHeldForASecondTellsSinceWhenAndItsToken) {
     world_.run_for(1s);
     ASSERT_TRUE(waits->granted());
     const auto gone = a_->on_gone(on.id, {2}, [](std::error_code) { FAIL(); });
-    EXPECT_FALSE(list(*b_, "n").value.rows.at(0).held.has_value());
+    const auto early = list(*b_, "n").value.rows.at(0);
+    EXPECT_FALSE(early.held.has_value());
+    EXPECT_EQ(early.token, 0U) << "not that of the entering, which is less";
     world_.run_for(5s);
     const auto row = list(*b_, "n").value.rows.at(0);
     ASSERT_TRUE(row.held.has_value());

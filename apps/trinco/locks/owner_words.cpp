@@ -1,0 +1,36 @@
+#include "apps/trinco/locks/owner_words.hpp"
+
+#include "apps/trinco/command_line/duration.hpp"
+#include "core/quoted.hpp"
+
+namespace trinco::program {
+namespace {
+
+// In front in the handle of every store.
+std::string lease_words(const detail::entry& e) {
+    return "lease " + e.handle.substr(0, e.handle.find('/'));
+}
+
+}  // namespace
+
+std::string owner_name(const detail::entry& e) {
+    return e.info.empty() ? lease_words(e) : e.info;
+}
+
+std::string owner_words(const detail::entry& e, std::size_t shown) {
+    if (!e.info.empty()) return detail::quoted(e.info, shown);
+    return "a program that does not say who it is (" + lease_words(e) + ")";
+}
+
+std::optional<std::chrono::milliseconds> age_of(const detail::entry& e) noexcept {
+    if (e.holds) return e.held;
+    if (e.since.count() == 0) return std::nullopt;
+    return e.since;
+}
+
+std::string age_words(const detail::entry& e) {
+    const auto age = age_of(e);
+    return age ? " for " + duration_words(*age) : "";
+}
+
+}  // namespace trinco::program
