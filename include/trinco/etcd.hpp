@@ -19,8 +19,9 @@
 //                       none, so that the locks are those of etcdctl. NAME, and what it lies in
 //                       (of a/b also a), is then no name for a lock of etcdctl or Go: they would
 //                       wait for whatever is kept under it. Locks of Trinco do not
-//   token_epoch=N       0 (default) to 255: tokens are N x 2^45 larger. Raise it after a snapshot
-//                       was restored, since revisions, of which tokens are made, go back then
+//   token_epoch=N       0 (default) to 255: tokens are N x 2^45 larger. Raise it, in the URLs of
+//                       all, after a snapshot was restored or the cluster was made anew, since
+//                       revisions, of which tokens are made, go back then
 //
 // Locks        yes; breakers no: what changes with each call is no load for a Raft log. A lock here
 //              is the same lock as of `etcdctl lock NAME`, of Go's concurrency package, jetcd and
@@ -40,9 +41,13 @@
 //              again whenever the server does not take it any more (by default it forgets one that
 //              nobody used for 300 s). A refused password is tried again after 5 s. Where etcd asks
 //              nobody who he is, user and password are not used.
-// Rights       read and write on the names of the locks and, for records and `once`, on what begins
-//              with trinco:records/; for guarded writes on their keys (all behind the prefix).
-//              Renewal needs the right to write every key of the lease.
+// Rights       read and write: of a lock NAME on what begins with NAME/; of `once` with a KEY on
+//              what begins with .trinco/once/KEY/, its lock, and on trinco:records/once/KEY, its
+//              record; of guarded writes on their keys. What `trinco` was given as --prefix stands
+//              before NAME and before KEY (.trinco/once/PREFIXKEY/). `trinco records` reads both
+//              places of all keys, or of those with that prefix. All of it lies behind the prefix
+//              of the URL: read and write on what begins with that prefix and '/' is all that is
+//              needed then. Renewal needs the right to write every key of the lease.
 //
 // When the server cannot serve, sessions go on until their deadline and then say so (session.hpp).
 //

@@ -30,7 +30,7 @@
 //              are on the disk before they are answered.
 // Tokens       grow for ever, also when the machine died and the last grants with it: each life of
 //              the machine has numbers of its own, which are on the disk before the first grant.
-//              Only a file that is restored from a backup goes back.
+//              Only a file that is restored from a backup, or removed and made anew, goes back.
 // Death        A session ends when its process is gone, at once, or when a descendant that
 //              inherited it is; it does not wait for its TTL. The kernel tells, not a pid: a holder
 //              in another container is not taken for dead. fork() without exec inherits: such a

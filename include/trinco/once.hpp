@@ -3,7 +3,7 @@
 //
 //     auto paid = trinco::once(session, "invoice/42", [&](const trinco::once_run& run) {
 //         return provider.charge(invoice, run.run_id);    // its idempotency key
-//     });
+//     }, {.keep = std::chrono::days(60)});                // a day unless it is said: see Kept
 //     // paid.value is what the provider answered, here or elsewhere, now or an hour ago
 //
 // A lock alone does not do this: who takes it a minute after the first has finished charges again,
@@ -31,9 +31,10 @@
 //              unless they ask for another attempt (retry_on_failure), which has a new run id.
 // Fingerprint  A hash of the input: the same key with another one is errc::key_reused, a mistake of
 //              the caller that would otherwise be given the result of something else.
-// Kept         for `keep` after it has ended, on the store's clock, and never shorter; on etcd
-//              somewhat longer, as guarded data (trinco/guarded_write.hpp). Afterwards the key is
-//              as new.
+// Kept         for `keep` after it has ended, a day unless it is said, on the store's clock, and
+//              never shorter; on etcd somewhat longer, as guarded data (trinco/guarded_write.hpp).
+//              Afterwards the key is as new, and who asks again runs f again: let it be the longest
+//              time after which anybody may still try again, and a margin.
 //              One that runs, or was interrupted, is kept until it has ended or is resolved.
 // A result     is at most 64 KiB. What is longer was done all the same, and is recorded as a
 //              failure that says so.
@@ -97,7 +98,7 @@ struct once_options {
     bool retry_on_failure = false;
     // At most 128 bytes, one line; empty is one, too.
     std::string fingerprint{};
-    // 1 s ... 366 days; 0: for ever.
+    // 1 s ... 366 days; 0: for ever. Default a day.
     std::chrono::seconds keep{24 * 3'600};
     // The longest to wait while somebody else runs it. Without one: as long as it takes.
     std::optional<std::chrono::milliseconds> wait{};

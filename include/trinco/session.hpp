@@ -27,8 +27,11 @@
 //               granted until a renewal succeeds
 //   lost        final: the deadline passed, the store ended the lease, or close(). Locks of this
 //               session cannot be used any more; make a new session.
-//   Renewals begin at TTL/3 and are repeated every TTL/15, so that the store may be away for about
-//   half a TTL without any harm.
+//   Renewals begin at TTL/3 and are repeated every TTL/15, so that a store that is away for about
+//   half a TTL takes away nothing that is held (8 s of 15 s; of a TTL below 5 s less, since the
+//   margin is a larger part of it). `trinco lock` and `trinco elect` begin to stop their command
+//   --grace before the deadline, by default TTL/5 and at most 5 s: it notices nothing of about a
+//   third of a TTL (5 s of 15 s). `trinco doctor` says so of an etcd.
 //
 // Loss         Told once, as a std::stop_token and as a callback. Loss by the deadline comes in
 //              time, as said above. A lease that is revoked at the store is learnt of after the
@@ -92,8 +95,8 @@ private:
 struct session_options {
     // How long the store keeps the locks of a process that died. 1 s ... 24 h, and what the store
     // allows. Default 15 s: shorter means faster take-over and less patience with a store or a
-    // network that is away, of which about half a TTL is survived. It must be well above ten round
-    // trips to the store.
+    // network that is away, of which about half a TTL is survived (States). It must be well above
+    // ten round trips to the store.
     std::chrono::seconds ttl{15};
     // Names the holder to operators; at most 256 bytes. Default: host name and process id.
     std::string label{};

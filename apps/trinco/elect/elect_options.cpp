@@ -46,7 +46,8 @@ void declare_elect_options(arguments& to, elect_options& options) {
               "exit code when it does not lead by then");
     to.flag("-v,--verbose", o.verbose, "tell place in the queue, times and token");
     to.flag("-q,--quiet", o.quiet,
-            "say nothing when it does not lead or has to wait; the exit code tells");
+            "say nothing when it does not lead and, at a terminal, when it waits; the exit code "
+            "tells. Errors are said");
     to.flag("--observe", options.observe,
             "run nothing and do not stand: print who leads, and each change, until interrupted");
     to.output_option(options.format);

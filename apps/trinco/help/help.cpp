@@ -13,6 +13,9 @@ constexpr std::string_view intro =
 #if TRINCO_REDIS
     ".\nWith Redis or Valkey breakers are shared by a whole fleet: --breakers redis://HOST"
 #endif
+#if TRINCO_ETCD
+    ".\nWith etcd locks are shared by a whole fleet: --locks etcd://HOST"
+#endif
     ".\n";
 
 constexpr std::string_view outro =

@@ -54,8 +54,9 @@ void declare_waiting(arguments& to, lock_options& o) {
                          "how long to wait for it; without this option for ever");
     to.flag("--no-wait", o.no_wait, "take it only when it is free");
     to.duration("--ttl", o.ttl, {shortest_ttl, longest_ttl},
-                "how long it stays taken when this machine dies, in whole seconds; a store "
-                "that is away for about half of it does no harm");
+                "how long it stays taken when this machine dies or, on etcd, this program is "
+                "killed, in whole seconds; with the default --grace the command notices nothing "
+                "of a store that is away for about a third of it");
 }
 
 void declare_loss(arguments& to, lock_options& o, std::span<const std::string_view> ways,
@@ -83,7 +84,8 @@ void declare_lock_options(arguments& to, lock_options& options) {
             "tells others who holds it; default host, process and command");
     to.flag("-v,--verbose", o.verbose, "tell place in the queue, times and token");
     to.flag("-q,--quiet", o.quiet,
-            "say nothing when it could not be had or has to be waited for; the exit code tells");
+            "say nothing when it could not be had and, at a terminal, when it is waited for; the "
+            "exit code tells. Errors are said");
     to.store_options(o.where, arguments::stores::locks);
     to.complete_with("NAME", [&o] { return live_locks(o.where); });
 }

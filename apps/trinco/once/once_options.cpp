@@ -34,8 +34,11 @@ void declare_once_options(arguments& to, once_options& options) {
                          "ever");
     to.duration("--ttl", o.ttl,
                 {milliseconds(lease_timing::shortest_ttl), milliseconds(lease_timing::longest_ttl)},
-                "how long others take it for running when this machine dies, in whole seconds");
-    to.duration("--keep", o.keep, {1'000ms, longest_keep}, "how long the result is kept");
+                "how long others take it for running when this machine dies or, on etcd, this "
+                "program is killed, in whole seconds");
+    to.duration("--keep", o.keep, {1'000ms, longest_keep},
+                "how long the result is kept once it has ended; whoever asks later runs it again: "
+                "say longer than anybody may retry");
     to.text("--fingerprint", o.fingerprint, "TEXT",
             "of the input, such as a hash: the key used again with another one is an error");
     to.choice("--on-interrupted", o.on_interrupted, ways_out,

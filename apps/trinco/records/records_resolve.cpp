@@ -32,7 +32,8 @@ public:
         to.flag("--not-done", not_done_,
                 "it was not done: the next caller runs it, under the same run id");
         to.optional_text("--run", run_, "ID", "only if it is still this run");
-        to.duration("--keep", keep_, {1'000ms, longest_keep}, "how long the answer is kept");
+        to.duration("--keep", keep_, {1'000ms, longest_keep},
+                    "how long the answer is kept; whoever asks later runs it again");
         to.optional_text("--confirm", confirmed_, "KEY", "the key again, instead of the question");
         to.output_option(format_);
         to.store_options(where_, arguments::stores::locks);
