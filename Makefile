@@ -47,7 +47,7 @@ simulate: build/release/build.ninja
 	@printf '%s\n' $(SIMULATIONS:%=build/release/tests/sim/%_test) | xargs -P $(JOBS) -I{} \
 	    env TRINCO_SEEDS=$(or $(SEEDS),10000) {} --gtest_brief=1 $(ARGS)
 
-## fetch the servers that only tests need (Redis, Valkey, etcd) into a cache outside of the clone
+## fetch the servers that only tests need (Redis, Valkey, etcd, Consul) into a cache
 servers:
 	@scripts/servers
 

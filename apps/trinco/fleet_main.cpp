@@ -17,6 +17,9 @@ int main(int argc, char** argv) {
 #if TRINCO_ETCD
             etcd_server(),
 #endif
+#if TRINCO_CONSUL
+            consul_server(),
+#endif
     });
     return start_program(argc, argv);
 }

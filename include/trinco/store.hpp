@@ -12,6 +12,8 @@
 //   memory:NAME  yes       yes    the same, several apart from each other
 //   local:       yes       yes    all processes of one machine; see trinco/local.hpp
 //   redis: ...   yes       no     a fleet; see trinco/redis.hpp
+//   etcd: ...    no        yes    a fleet; see trinco/etcd.hpp
+//   consul: ...  no        yes    a fleet; see trinco/consul.hpp
 //
 // Identity     Three names say who speaks; all are 1-64 of [A-Za-z0-9._:-].
 //   namespace    breakers of different namespaces do not see each other.

@@ -28,6 +28,12 @@ protected:
     ~pending_call() = default;
 };
 
+std::errc code_of(const http_fault& fault) {
+    using kind = http_fault::kind_t;
+    const bool is_too_big = fault.kind == kind::header_too_big || fault.kind == kind::body_too_big;
+    return is_too_big ? std::errc::message_size : std::errc::protocol_error;
+}
+
 bool may_be_repeated(const http_request& request) {
     return request.method == "GET" || request.method == "HEAD";
 }
@@ -47,11 +53,16 @@ struct http_client::impl : std::enable_shared_from_this<http_client::impl> {
 
     [[nodiscard]] std::unique_ptr<byte_stream> take();
     void keep(std::unique_ptr<byte_stream> stream);
+
+private:
+    void forget_old();
+    void wait_for_oldest();
+
+    op oldest_;  // while some are kept, its time or an earlier one
 };
 
 std::unique_ptr<byte_stream> http_client::impl::take() {
-    const auto oldest = on.now() - options.kept_for;
-    std::erase_if(kept, [&](const kept_connection& one) { return one.since < oldest; });
+    forget_old();
     if (kept.empty()) return nullptr;
     auto stream = std::move(kept.back().stream);
     kept.pop_back();
@@ -60,11 +71,26 @@ std::unique_ptr<byte_stream> http_client::impl::take() {
 
 void http_client::impl::keep(std::unique_ptr<byte_stream> stream) {
     if (options.kept == 0) return;
+    const bool is_first = kept.empty();
     if (kept.size() == options.kept) kept.pop_front();
     kept.push_back({std::move(stream), on.now(), {}});
     const auto place = std::prev(kept.end());
     place->watch = place->stream->read_some([weak = weak_from_this(), place](auto, auto) {
         if (const auto self = weak.lock()) self->kept.erase(place);
+    });
+    if (is_first) wait_for_oldest();
+}
+
+void http_client::impl::forget_old() {
+    const auto oldest = on.now() - options.kept_for;
+    std::erase_if(kept, [&](const kept_connection& one) { return one.since <= oldest; });
+}
+
+void http_client::impl::wait_for_oldest() {
+    if (kept.empty()) return;
+    oldest_ = on.at(kept.front().since + options.kept_for, [this] {
+        forget_old();
+        wait_for_oldest();
     });
 }
 
@@ -176,7 +202,7 @@ private:
                 if (ended)
                     return broken(std::make_error_code(std::errc::connection_aborted),
                                   fault->sentence);
-                return fail(std::errc::protocol_error, fault->sentence);
+                return fail(code_of(*fault), fault->sentence);
             }
             if (ended) {
                 return broken(std::make_error_code(std::errc::connection_aborted),

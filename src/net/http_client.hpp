@@ -10,8 +10,9 @@
 // Deadline     A call ends by it, in whatever phase, with std::errc::timed_out.
 // Errors       http_answer says whether the server may have seen the request. Codes: those of
 //              byte_stream and stream_factory; std::errc::protocol_error (what came is no response
-//              of HTTP/1.1, or too big a one), connection_aborted (the server ended without one),
-//              invalid_argument (the request cannot be written). `why` is one sentence about it.
+//              of HTTP/1.1), message_size (too big a one), connection_aborted (the server ended
+//              without one), invalid_argument (the request cannot be written). `why` is one
+//              sentence about it.
 // Destruction  closes all; completions do not run. It must end before its loop and its factory.
 #pragma once
 

@@ -27,6 +27,10 @@ public:
     // Its nodes, which may be paused, and cut off from clients.
     [[nodiscard]] virtual const std::vector<node*>& servers() const = 0;
     [[nodiscard]] virtual std::chrono::seconds least_ttl() const = 0;
+    // Whether grants follow the order of entering.
+    [[nodiscard]] virtual bool keeps_order() const { return true; }
+    // Of a semaphore that is used besides the mutexes; 0: none is.
+    [[nodiscard]] virtual std::uint32_t permits() const { return 0; }
 
     // Kinds of faults that only such a server has, and one of them, over by then.
     [[nodiscard]] virtual std::uint64_t own_faults() const = 0;
@@ -40,5 +44,8 @@ public:
 // Three members of etcd, with leases that a new leader begins anew, events that are lost,
 // compaction, and a leader that was deposed and does not know it.
 [[nodiscard]] std::unique_ptr<lock_ground> make_etcd_ground(world& w, network& net);
+// Three servers of Consul, with sessions that a new leader begins anew, lock-delays that are
+// forgotten, watches that are told nothing, and a leader that was deposed and does not know it.
+[[nodiscard]] std::unique_ptr<lock_ground> make_consul_ground(world& w, network& net);
 
 }  // namespace trinco::sim

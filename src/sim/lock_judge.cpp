@@ -39,6 +39,10 @@ void lock_judge::granted(attempt_id id, std::uint64_t token, bool lease_held) {
     const auto text = a.who + " on " + a.name + " with token " + std::to_string(token);
     world_.note("granted " + text);
     if (!lease_held) violated("L5 granted under a lease that is not held: " + text);
+    if (permits_.contains(a.name)) {
+        if (token != 0) violated("L2 a permit has a token: " + text);
+        return;
+    }
     if (!tokens_[a.name].insert(token).second) violated("L2 a token was given twice: " + text);
     if (token <= a.known_token) {
         violated("L2 not above " + std::to_string(a.known_token) + ", known when asked: " + text);
@@ -67,13 +71,16 @@ bool lock_judge::wrote(attempt_id id, std::uint64_t token) {
 
 void lock_judge::check_believers(const std::vector<belief>& all,
                                  const std::vector<detail::memory_lock_server::row>& rows) {
-    std::map<std::string, const belief*> by_name;
+    std::map<std::string, std::vector<std::string>> by_name;
     for (const auto& b : all) {
         ++seen_.beliefs;
-        const auto [at, first] = by_name.try_emplace(b.name, &b);
-        if (!first) {
-            violated("L5 " + b.who + " and " + at->second->who + " both believe in " + b.name);
+        auto& believers = by_name[b.name];
+        const auto permits = permits_.find(b.name);
+        const std::size_t most = permits == permits_.end() ? 1 : permits->second;
+        if (believers.size() >= most) {
+            violated("L5 " + b.who + " and " + believers.front() + " both believe in " + b.name);
         }
+        believers.push_back(b.who);
         const auto entry = std::find_if(rows.begin(), rows.end(), [&](const auto& r) {
             return r.lease == b.lease && r.id == b.id && r.name == b.name;
         });

@@ -3,7 +3,8 @@
 //
 //   L1   the resource accepts a token of one grant only, and never one below the highest
 //   L2   a grant's token is above every token of its name that was known when it was asked for
-//   L5   no two believers of a name; who believes has a live entry at the server
+//   L5   no two believers of a name, nor more of a semaphore than it has permits; who believes has
+//        a live entry at the server
 //   L7   whoever was queued before another asked is granted before it
 //        and a holder whose session lives is not told that it lost what it holds
 //   L9   nothing is left of those who are gone or want nothing
@@ -38,6 +39,9 @@ struct belief {
 class lock_judge {
 public:
     explicit lock_judge(world& w) : world_(w) {}
+
+    // The name is that of a semaphore: so many may hold it, and its grants have no tokens.
+    void counts(const std::string& name, std::uint32_t permits) { permits_[name] = permits; }
 
     using attempt_id = std::uint64_t;
     // A worker asks for a name. Those that were queued by then come before it.
@@ -97,6 +101,7 @@ private:
     std::uint64_t order_ = 0;
     std::vector<attempt> attempts_;
     std::set<attempt_id> waiting_;
+    std::map<std::string, std::uint32_t> permits_;  // of semaphores
     std::map<std::string, std::uint64_t> highest_;  // token granted, by name
     std::map<std::string, std::set<std::uint64_t>> tokens_;
     std::map<std::string, boot_clock::time_point> last_grant_;

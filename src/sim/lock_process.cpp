@@ -80,6 +80,8 @@ void lock_process::session_ended() {
         for (auto& w : workers_) {
             w->next.cancel();
             w->patience.cancel();
+            if (w->asking) scene_.judge.ended(w->attempt);  // begun since
+            w->asking = false;
             w->lock.reset();
         }
         session_.reset();
@@ -97,7 +99,9 @@ void lock_process::begin(worker& w) {
     auto& world = scene_.w;
     detail::lock_request ask;
     w.name = scene_.names[world.below(scene_.names.size())];
-    ask.parts = {{w.name, detail::claim_kind::exclusive, 0}};
+    const bool counts = w.name == scene_.semaphore;
+    ask.parts = {{w.name, counts ? detail::claim_kind::permit : detail::claim_kind::exclusive,
+                  counts ? scene_.ground.permits() : 0}};
     const auto kind = world.below(10);
     ask.only_if_free = kind < 2;
     if (kind < 5) ask.by = at_->now() + world.between(50ms, 2 * scene_.ttl);
@@ -149,7 +153,7 @@ void lock_process::work(worker& w, boot_clock::time_point until) {
                         [this, attempt, token] { scene_.judge.wrote(attempt, token); });
     };
     w.next = at_->after(scene_.w.between(1ms, 200ms), [this, &w, until, write] {
-        write();
+        if (w.name != scene_.semaphore) write();
         if (at_->now() >= until) {
             release(w);
         } else {

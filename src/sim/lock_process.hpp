@@ -26,6 +26,7 @@ struct lock_scene {
     lock_judge& judge;
     std::chrono::seconds ttl;
     std::vector<std::string> names;
+    std::string semaphore = {};  // the one of them that is no mutex, if there is one
     boot_clock::duration think_max;
     boot_clock::duration hold_max;
     bool quiet = false;  // workers begin nothing new

@@ -1,6 +1,6 @@
 // A history of sessions and mutexes on virtual time: processes that lock, work and release, a
-// server or a cluster of etcd (lock_ground.hpp), a network, and everything that can go wrong
-// between them.
+// server, a cluster of etcd or of Consul (lock_ground.hpp), a network, and everything that can go
+// wrong between them.
 //
 // Each seed draws its own parameters (how many of each, TTL, loss, delay, which faults and how
 // often), so that some runs are calm in one respect and wild in another. First a phase in which
@@ -29,7 +29,7 @@ struct lock_sim_result {
     lock_judge::evidence seen;
 };
 
-enum class lock_sim_ground : std::uint8_t { memory, etcd };
+enum class lock_sim_ground : std::uint8_t { memory, etcd, consul };
 
 [[nodiscard]] lock_sim_result run_lock_sim(std::uint64_t seed, bool keep_history = false,
                                            lock_sim_ground ground = lock_sim_ground::memory);

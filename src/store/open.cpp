@@ -35,6 +35,7 @@ struct own_scheme {
 };
 constexpr std::string_view redis_factory = "trinco::drivers::redis() of trinco/redis.hpp";
 constexpr std::string_view etcd_factory = "trinco::drivers::etcd() of trinco/etcd.hpp";
+constexpr std::string_view consul_factory = "trinco::drivers::consul() of trinco/consul.hpp";
 constexpr std::array own_schemes{
     own_scheme{"memory", "trinco::drivers::memory() of trinco/memory.hpp"},
     own_scheme{"local", "trinco::drivers::local() of trinco/local.hpp"},
@@ -45,11 +46,11 @@ constexpr std::array own_schemes{
     own_scheme{"redis+cluster", redis_factory},
     own_scheme{"etcd", etcd_factory},
     own_scheme{"etcds", etcd_factory},
+    own_scheme{"consul", consul_factory},
+    own_scheme{"consuls", consul_factory},
 };
 // Stores that one may well expect here, and that it cannot open.
-constexpr std::array<std::string_view, 5> later_schemes{
-    "consul", "consuls", "zookeeper", "postgres", "postgresql",
-};
+constexpr std::array<std::string_view, 3> later_schemes{"zookeeper", "postgres", "postgresql"};
 
 // Everything that a closing store still needs, owned by its own completions, so that it goes on by
 // itself when nobody waits for it.
@@ -190,7 +191,8 @@ std::string advice(const store_url& url, std::span<const driver> drivers) {
     const bool has_all = std::all_of(own_schemes.begin(), own_schemes.end(), [&](const auto& own) {
         return passed.find(std::string(own.scheme) + ":") != std::string::npos;
     });
-    return has_all ? "" : "Trinco itself has drivers for memory:, local:, redis: and etcd:";
+    return has_all ? ""
+                   : "Trinco itself has drivers for memory:, local:, redis:, etcd: and consul:";
 }
 
 std::shared_ptr<store_driver> driver_for(const store_url& url, std::span<const driver> drivers) {

@@ -90,7 +90,7 @@ class Program(ProgramTest):
         text = self.answer('help', 'urls')
         self.assertRegex(text, r'(?m)^  memory: +yes +yes')
         self.assertEqual(self.has_local, bool(re.search(r'(?m)^  local: +yes +yes', text)))
-        self.assertIn('trinco::drivers::redis(), etcd(), local() or memory().', text)
+        self.assertIn('trinco::drivers::redis(), etcd(), consul(), local() or memory().', text)
 
     def test_exit_codes_and_variables_are_explained(self):
         codes = self.answer('help', 'exit-codes')

@@ -45,6 +45,10 @@ public:
     [[nodiscard]] virtual boot_clock::duration expiry_slack() const { return {}; }
     // Whether a listing tells at once since when a lock is held, and the token.
     [[nodiscard]] virtual bool tells_held_at_once() const { return true; }
+    // Whether a listing shows claims that wait.
+    [[nodiscard]] virtual bool lists_who_waits() const { return true; }
+    // For how long names are kept from everybody when somebody else ended their holder's lease.
+    [[nodiscard]] virtual boot_clock::duration hold_back() const { return {}; }
     // Whether it tells how many claims ended with a lease.
     [[nodiscard]] virtual bool tells_ended_claims() const { return false; }
 };

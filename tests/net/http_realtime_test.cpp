@@ -231,7 +231,7 @@ TEST_F(HttpClient, refuses_an_answer_that_is_none_or_too_big) {
     };
     EXPECT_EQ(answered_with("220 mail.example.com\r\n\r\n").error, std::errc::protocol_error);
     const auto big = answered_with("HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\n");
-    EXPECT_EQ(big.error, std::errc::protocol_error);
+    EXPECT_EQ(big.error, std::errc::message_size);
     EXPECT_NE(big.why.find("over 10 bytes"), std::string::npos);
     EXPECT_EQ(answered_with("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhal").error,
               std::errc::connection_aborted);

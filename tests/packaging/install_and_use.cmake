@@ -46,7 +46,7 @@ set(ENV{CMAKE_CXX_COMPILER_LAUNCHER} "${launcher}")
 set(configure ${CMAKE_COMMAND} -G Ninja -S ${source} -D CMAKE_PREFIX_PATH=${work}/installed
     -D CMAKE_CXX_COMPILER=${compiler} -D CMAKE_CXX_FLAGS=${flags})
 run(${configure} -B ${work}/consumer -D LOCAL=${local} -D REDIS=${redis}
-    -D ETCD=${etcd})
+    -D ETCD=${etcd} -D CONSUL=${consul})
 run(${CMAKE_COMMAND} --build ${work}/consumer)
 run(${work}/consumer/consumer)
 if(local)
@@ -57,6 +57,9 @@ if(redis)
 endif()
 if(etcd)
   run(${work}/consumer/etcd_consumer)
+endif()
+if(consul)
+  run(${work}/consumer/consul_consumer)
 endif()
 
 # A component that does not exist makes the package not found, with its name.

@@ -1,7 +1,7 @@
-// Sessions and mutexes on the simulator, on one server and on etcd: safety while everything fails,
-// then liveness, then nothing left.
+// Sessions and mutexes on the simulator, on one server, on etcd and on Consul: safety while
+// everything fails, then liveness, then nothing left.
 //
-//   TRINCO_SEEDS=N   so many seeds instead of 2,500, and of 300 on etcd
+//   TRINCO_SEEDS=N   so many seeds instead of 2,500, and of 300 on etcd and Consul
 //   TRINCO_SEED=N    this one alone, with its history
 #include "sim/lock_sim.hpp"
 
@@ -78,8 +78,12 @@ TEST(LockSim, OnEtcdNoTwoBelieversTokensGrowNothingIsLeftAndItGoesOn) {
     run_seeds(300, ground::etcd);
 }
 
+TEST(LockSim, OnConsulNoTwoBelieversTokensGrowNothingIsLeftAndItGoesOn) {
+    run_seeds(300, ground::consul);
+}
+
 TEST(LockSim, OneSeedReplaysToTheIdenticalHistory) {
-    for (const auto where : {ground::memory, ground::etcd}) {
+    for (const auto where : {ground::memory, ground::etcd, ground::consul}) {
         for (const std::uint64_t seed : {3U, 77U, 1'234U}) {
             const auto first = run_lock_sim(seed, false, where);
             const auto second = run_lock_sim(seed, false, where);

@@ -26,7 +26,7 @@ PLATFORM = {('src/core/breaker/shard.hpp', 'sys/rseq.h')}
 
 # Foreign headers, and the only places that may include them.
 FOREIGN = [
-    (r'boost/', ['src/wire/http1/']),
+    (r'boost/', ['src/wire/http1/', 'src/store/consul/consul_wire.cpp']),
     (r'openssl/', ['src/net/']),
     (r'hiredis', ['src/wire/resp']),
     (r'nghttp2', ['src/wire/http2/', 'tests/wire/http2_peer.cpp']),

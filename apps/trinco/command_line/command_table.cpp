@@ -32,13 +32,16 @@ constexpr command_entry entries[] = {
     {"lock", "", "lock NAME [options] -- COMMAND...", "runs a command while it holds a lock",
      runs_a_command, listed, make_lock_command,
      "lock nightly --no-wait -- backup /srv\nlock deploy/web --wait 30s --ttl 5s -- make deploy",
-     "The command finds TRINCO_LOCK, TRINCO_LEASE and TRINCO_TOKEN in its environment. The token "
-     "grows with every grant of the lock: a resource that refuses lower ones than it has seen is "
-     "safe from a holder that was paused beyond its time.\n"
-     "When the lock is about to be lost (the store was away for most of the TTL, the machine was "
-     "suspended) the command is stopped before that, and so is it when this program is killed or "
-     "paused. What the command started and left behind is waited for, and holds the lock as long "
-     "as it lives."},
+     "The command finds TRINCO_LOCK, TRINCO_LEASE and TRINCO_TOKEN in its environment (the last "
+     "not with -n and --shared). The token grows with every grant of the lock: a resource that "
+     "refuses lower ones than it has seen is safe from a holder that was paused beyond its time.\n"
+     "When the lock is about to be lost (the store was away for too long, see --ttl; the machine "
+     "was suspended) the command is stopped before that, and so is it when this program is killed "
+     "or paused. Who is next has the lock of a killed one at once where it is kept by local:, and "
+     "on etcd when its TTL is over. What the command started and left behind is waited for, and "
+     "holds the lock as long as it lives.\n"
+     "A server that cannot be reached is tried for 5 s, whatever --wait and --no-wait say; then "
+     "this ends with 69."},
     {"elect", "", "elect NAME [options] -- COMMAND...",
      "runs a command while it leads, and stands again when it does not", runs_a_command, listed,
      make_elect_command,
@@ -48,6 +51,8 @@ constexpr command_entry entries[] = {
      "'trinco lock' does it, and the program stands again; it ends when the command ends by "
      "itself, with its exit code. The command finds TRINCO_LOCK, TRINCO_LEASE and TRINCO_TOKEN in "
      "its environment; the token grows with every leader.\n"
+     "A server that cannot be reached at the beginning is tried for 5 s, whatever --wait and "
+     "--no-wait say; then this ends with 69.\n"
      "With --observe no command is run: a line for the leader and one for each change, also that "
      "there is none. On etcd these are the elections of 'etcdctl elect'. An election and a lock "
      "of one name are one."},
@@ -71,14 +76,20 @@ constexpr command_entry entries[] = {
     {"once", "", "once KEY [options] -- COMMAND...",
      "runs a command once, whoever is asked to and however often", runs_a_command, listed,
      make_once_command,
-     "once invoice/42 -- ./charge invoice-42.json\n"
+     "once invoice/42 --keep 60d -- ./charge invoice-42.json\n"
      "once mail/2026-11 --keep 60d --fingerprint \"$(sha256sum < list)\" -- ./send-mails list",
-     "What it wrote and how it ended is recorded, and is the answer for everybody who asks "
-     "afterwards. Who asks while it runs waits. The command finds TRINCO_RUN_ID and TRINCO_ATTEMPT "
-     "in its environment: hand the run id on as idempotency key.\n"
+     "What it wrote and how it ended is recorded, and is the answer for everybody who asks within "
+     "--keep after its end: within a day, unless that says otherwise. Then it is forgotten, and "
+     "the same key runs again: give --keep the longest time after which anybody may still retry, "
+     "and a margin. Who asks while it runs waits. The command finds TRINCO_RUN_ID and "
+     "TRINCO_ATTEMPT in its environment: hand the run id on as idempotency key.\n"
      "When the one that ran it dies in the middle nobody knows whether it was done: then every "
      "caller is told so (exit 79), until somebody says what became of it with 'trinco records "
-     "resolve'. So it is with a command that ends by a signal."},
+     "resolve'. So it is with a command that is ended by a signal: this program ends with 128+n, "
+     "and later callers are told. A command that itself exits with 128+n, as a shell does when "
+     "what it started was killed, has failed like any other, and that is recorded.\n"
+     "A server that cannot be reached is tried for 5 s, whatever --wait says; then this ends with "
+     "69."},
 
     // Nouns, with their verbs.
     {"breakers", "ls", "breakers ls [NAME|PREFIX*...] [options]", "lists circuit breakers",
@@ -143,7 +154,8 @@ constexpr command_entry entries[] = {
      make_locks_show, "locks show nightly\nlocks show nightly -o json"},
     {"locks", "watch", "locks watch [NAME|PREFIX*] [options]",
      "prints every change, until interrupted", runs_none, listed, make_locks_watch,
-     "locks watch\nlocks watch nightly -o json"},
+     "locks watch\nlocks watch nightly -o json",
+     "When the store does not answer it says so once, goes on, and says when it is back."},
     {"locks", "break", "locks break NAME [options]", "takes one back from its holder", runs_none,
      listed, make_locks_break,
      "locks break nightly --reason 'the host goes down'\n"
@@ -192,8 +204,12 @@ constexpr command_entry entries[] = {
      listed, make_doctor, "doctor\ndoctor --breakers redis://127.0.0.1:6379 -o json",
      "Of Redis: each step of the way there, round trips, what each script costs, keys that are of "
      "a wrong type, version, eviction, "
-     "persistence, replicas, rights, clock, Sentinels or cluster. Of local: its file, rights, file "
-     "system and space. Nothing stays changed.\n"
+     "persistence, replicas, rights, clock, Sentinels or cluster. Of etcd: members, leader, "
+     "version, space, rights, round trips, and for how long it may be away unnoticed. Of Consul: "
+     "leader, servers, datacenter, version, what ends the agent's sessions, connections, rights, "
+     "round trips, TTLs, and for how long they may be away. Of local: its file, rights, file "
+     "system and space. Nothing "
+     "stays changed.\n"
      "Ends with 0 when nothing is bad; otherwise as the commands would that use the store: 69, 77 "
      "for rights, 64 for a URL. With --strict warnings alone end with 1."},
     {"config", "show", "config show [options]", "shows each setting in force and where it is from",

@@ -131,7 +131,14 @@ std::string shown(const known_setting& what, const std::string& value) {
     return what.kind == kind::url ? detail::shown_url(value) : value;
 }
 
-problem in_a_command_line(const std::string& option) {
+problem in_a_command_line(const std::string& option, const std::string& url) {
+    if (holds_token(url)) {
+        return {exit_usage,
+                option +
+                    ": a token in a command line is seen by every user of this machine; name its "
+                    "file with token_file= instead, or put it into CONSUL_HTTP_TOKEN, or the URL "
+                    "into TRINCO_LOCKS or locks.store of trinco.toml"};
+    }
     const std::string cure =
         option == "--breakers"
             ? "it into TRINCO_BREAKERS_PASSWORD, or the name of its file into "
@@ -193,8 +200,10 @@ std::variant<settings, problem> load_settings(const store_flags& flags,
         if (const auto wrong = complaint(what, value)) {
             return problem{exit_usage, source + ": " + *wrong};
         }
-        const bool is_option = source == "--breakers" || source == "--locks";
-        if (is_option && holds_password(value)) return in_a_command_line(source);
+        const bool is_option = source == "--breakers" || (source == "--locks" && !flags.only_tries);
+        if (is_option && (holds_password(value) || holds_token(value))) {
+            return in_a_command_line(source, value);
+        }
         all.*what.value = value;
         all.all.push_back({std::string(what.key), shown(what, value), source});
     }

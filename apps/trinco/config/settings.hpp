@@ -14,12 +14,12 @@
 // The file is that of --config or TRINCO_CONFIG, which must exist; otherwise what there is of
 // /etc/trinco.toml and .config/trinco/trinco.toml in the user's home (passwd), the latter's values
 // above. The mirror is where 'trinco call' remembers what a server told it, "none" for nowhere. The
-// password is that of the server of the breakers; a command line with one is refused, because every
-// user of the machine can read it. No file of the working directory: where a job runs must not
-// decide where its lock is kept. A file that is there and cannot be read is a problem, and an
-// unknown key is one that names the nearest known one, with file and line. What is wrong within a
-// policy concerns only who uses it: a lock is taken all the same. A variable with nearly the name
-// of one above is warned of.
+// password is that of the server of the breakers; a command line with one, or with a token of
+// Consul, is refused, because every user of the machine can read it. No file of the working
+// directory: where a job runs must not decide where its lock is kept. A file that is there and
+// cannot be read is a problem, and an unknown key is one that names the nearest known one, with
+// file and line. What is wrong within a policy concerns only who uses it: a lock is taken all the
+// same. A variable with nearly the name of one above is warned of.
 #pragma once
 
 #include <filesystem>
@@ -38,6 +38,8 @@ namespace trinco::program {
 // As given on the command line.
 struct store_flags {
     std::optional<std::string> config, breakers, locks, name_space, prefix, instance;
+    // What is only tried has no other place for its URL: there a password may stand in --locks.
+    bool only_tries = false;
 };
 
 struct setting {

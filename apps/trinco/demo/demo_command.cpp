@@ -73,6 +73,7 @@ public:
     int run(std::span<const std::string>) override {
         const auto began = std::chrono::steady_clock::now();
         if (const auto why = contradiction()) return complain(*why);
+        where_.only_tries = true;
         std::variant<settings, problem> loaded;
         if (where_.breakers && where_.locks) {
             loaded = settings_for(where_, {needs::breakers, needs::locks});

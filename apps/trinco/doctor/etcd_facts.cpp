@@ -10,8 +10,8 @@
 
 #include "apps/trinco/command_line/duration.hpp"
 #include "apps/trinco/doctor/etcd_versions.hpp"
+#include "apps/trinco/doctor/outage.hpp"
 #include "apps/trinco/exit_codes.hpp"
-#include "apps/trinco/lock/lock_options.hpp"
 #include "apps/trinco/output/bytes_text.hpp"
 #include "core/lock/lease.hpp"
 #include "core/quoted.hpp"
@@ -27,7 +27,6 @@ using trinco::detail::lease_timing;
 constexpr std::size_t text_shown = 300;
 constexpr std::int64_t default_quota = 2LL * 1024 * 1024 * 1024;  // bytes, when nothing was said
 constexpr std::int64_t worth_defragmenting = 64LL * 1024 * 1024;
-constexpr auto long_take_over = 10s;
 constexpr const char* how_to_reach =
     "is etcd running, and does it listen there (--listen-client-urls, port, firewall)?";
 
@@ -122,7 +121,7 @@ std::vector<std::string> those_not_in(const std::vector<etcd_status>& asked,
     return others;
 }
 
-// How many members the URL names; each that does not answer counts as another one.
+// How many members the URL names; each place that does not answer counts as another one.
 std::size_t named_by(const std::vector<etcd_status>& asked) {
     std::set<std::uint64_t> ids;
     std::size_t silent = 0;
@@ -134,6 +133,31 @@ std::size_t named_by(const std::vector<etcd_status>& asked) {
         ids.insert(one.member);
     }
     return ids.size() + silent;
+}
+
+// How many of those with a vote are known to be away: who is not named was not asked.
+std::size_t away_of(const std::vector<etcd_status>& asked, const std::vector<etcd_member>& all) {
+    auto unheard = ids_of(all);
+    for (const etcd_member& one : all) {
+        if (one.learner) unheard.erase(one.id);
+    }
+    std::size_t silent = 0;
+    for (const etcd_status& one : asked) {
+        has_answered(one) ? static_cast<void>(unheard.erase(one.member))
+                          : static_cast<void>(++silent);
+    }
+    return std::min(silent, unheard.size());
+}
+
+// "3 members (n0, n1, n2); 1 may be lost"
+std::string count_text(const std::vector<std::string>& voters, std::size_t away,
+                       std::size_t spare) {
+    const std::string may = spare == 0 ? "none" : std::to_string(spare);
+    const auto all = counted(voters.size(), "member");
+    if (away == 0) return all + " (" + joined(voters) + "); " + may + " may be lost";
+    const std::size_t here = voters.size() - away;
+    return std::to_string(here) + " of " + all + (here == 1 ? " answers: " : " answer: ") + may +
+           " more may be lost";
 }
 
 // ---- space -------------------------------------------------------------------------------------
@@ -195,11 +219,11 @@ void judge_members(const std::vector<etcd_status>& asked,
     for (const etcd_member& one : *known) {
         (one.learner ? learners : voters).push_back(name_of(one));
     }
-    const std::size_t spare = (voters.size() - 1) / 2;
-    std::string text =
-        counted(voters.size(), "member") + " (" + joined(voters) + ")" +
-        (learners.empty() ? "" : ", learning " + joined(learners)) + "; " +
-        (spare == 0 ? std::string("none may be lost") : std::to_string(spare) + " may be lost");
+    const std::size_t away = away_of(asked, *known);
+    const std::size_t majority = voters.size() / 2 + 1;
+    const std::size_t spare = std::max(voters.size() - away, majority) - majority;
+    std::string text = count_text(voters, away, spare);
+    if (!learners.empty()) text += "; learning " + joined(learners);
     auto figures = json_object().add("voters", voters.size()).add("may_be_lost", spare);
     const auto add = [&](std::string sentence, std::string advice) {
         to.add(
@@ -220,6 +244,11 @@ void judge_members(const std::vector<etcd_status>& asked,
         return add(text + "; the URL names " + std::to_string(named) +
                        " of them, and without those nobody finds the others",
                    "name all of them: etcd://HOST,HOST,HOST");
+    }
+    if (away > 0) {
+        return add(text,
+                   "start those that are away, or find out why they cannot be reached from "
+                   "here");
     }
     if (voters.size() > 1 && voters.size() % 2 == 0) {
         return add(text + ": as few as with one member less",
@@ -364,35 +393,12 @@ void judge_least_ttl(seconds granted, examination& to) {
             std::move(figures));
 }
 
-milliseconds survived_outage(seconds ttl) {
-    // It may begin when a renewal is just due, and what was lost on the way is sent once more.
-    const auto told = lease_timing::believed(ttl) - default_grace(ttl);
-    const auto left = told - lease_timing::renew_after(ttl) - lease_timing::retry_after(ttl);
-    return std::max(std::chrono::floor<milliseconds>(left), 0ms);
-}
-
 void judge_outage(seconds least_ttl, examination& to) {
-    std::string text;
-    json_object figures;
-    for (const seconds asked : {15s, 60s}) {
-        const seconds ttl = std::max(asked, least_ttl);
-        const auto survived = survived_outage(ttl);
-        text += (text.empty() ? "with a TTL of " : ", of ") + duration_words(ttl) + " at least " +
-                duration_words(survived);
-        figures.add("ttl_" + std::to_string(asked.count()) + "s_survives_ms", survived.count());
-    }
     // Two thirds of the least TTL are the election timeout.
-    const auto take_over = milliseconds(least_ttl) * 2 / 3 * 2;
-    const std::string sentence =
-        "a command under a lock does not notice when the store is away: " + text;
-    if (take_over >= std::min<milliseconds>(survived_outage(15s), long_take_over)) {
-        finding one{level::warn, "outage",
-                    sentence + "; a new leader may take " + duration_words(take_over),
-                    "give locks a longer --ttl, or lower etcd's --election-timeout",
-                    std::move(figures)};
-        return to.add(std::move(one));
-    }
-    to.good("outage", sentence, std::move(figures));
+    judge_outage(least_ttl,
+                 {milliseconds(least_ttl) * 2 / 3 * 2,
+                  "give locks a longer --ttl, or lower etcd's --election-timeout"},
+                 to);
 }
 
 }  // namespace trinco::program::doctor

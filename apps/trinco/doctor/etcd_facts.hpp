@@ -40,8 +40,5 @@ void judge_space(const std::vector<etcd_status>& asked, examination& to);
 void judge_least_ttl(std::chrono::seconds granted, examination& to);
 // "outage": how long the store may be away without harm to a command.
 void judge_outage(std::chrono::seconds least_ttl, examination& to);
-// How long a store may be away, from any moment on, so that a command under a lock of this TTL does
-// not notice.
-[[nodiscard]] std::chrono::milliseconds survived_outage(std::chrono::seconds ttl);
 
 }  // namespace trinco::program::doctor

@@ -1,9 +1,12 @@
 #include "apps/trinco/doctor/etcd_rights.hpp"
 
+#include <array>
 #include <cstdint>
 #include <system_error>
 #include <utility>
+#include <vector>
 
+#include "apps/trinco/doctor/round_trips.hpp"
 #include "apps/trinco/exit_codes.hpp"
 #include "apps/trinco/output/distribution.hpp"
 #include "apps/trinco/problem.hpp"
@@ -18,11 +21,15 @@ using std::chrono::seconds;
 namespace etcd = trinco::detail::etcd;
 
 constexpr auto patience = 3s;
+constexpr const char* trial_name = "trinco-doctor";
 constexpr int rounds = 10;
-constexpr auto slow_commit = 50ms;  // a lock and its release are two of them
 
 std::string quoted(std::string_view text) {
     return trinco::detail::quoted(text, 200);
+}
+
+std::string grant_of(const std::string& beginning) {
+    return "etcdctl role grant-permission ROLE --prefix=true readwrite " + beginning;
 }
 
 class trial {
@@ -30,10 +37,10 @@ public:
     trial(etcd_talk& with, const etcd_trial& where, examination& to)
         : with_(with),
           user_(where.target.user),
-          keys_(where.target.prefix + where.prefix),
-          name_(keys_ + "trinco-doctor"),
-          record_(where.target.prefix + std::string(etcd::records_prefix) + where.prefix +
-                  "trinco-doctor"),
+          url_prefix_(where.target.prefix),
+          prefix_(where.prefix),
+          keys_(url_prefix_ + prefix_),
+          name_(keys_ + trial_name),
           to_(to) {}
 
     std::optional<seconds> run();
@@ -48,17 +55,18 @@ private:
     }
     bool take_and_give_back();
     bool renew();
-    void try_record();
+    void try_once();
+    std::error_code use(const std::string& key);
     // False: it was said why.
     bool is_well(const std::error_code& error, std::string_view what);
     void say_denied(std::string_view what);
-    void say_times();
 
     etcd_talk& with_;
     const std::string& user_;
+    const std::string& url_prefix_;
+    const std::string& prefix_;
     const std::string keys_;  // what all names begin with
     const std::string name_;
-    const std::string record_;
     examination& to_;
     std::int64_t lease_ = 0;
     distribution commits_;
@@ -76,8 +84,8 @@ std::optional<seconds> trial::run() {
         to_.good("rights", "locks" +
                                (keys_.empty() ? "" : " whose names begin with " + quoted(keys_)) +
                                " can be taken, renewed and given back");
-        say_times();
-        try_record();
+        judge_round_trips(commits_, reads_, to_);
+        try_once();
     }
     static_cast<void>(with_.ask<int>(patience, [this](etcd::rpc& link, auto by, auto done) {
         return link.revoke(lease_, by, std::move(done));
@@ -137,38 +145,45 @@ void trial::say_denied(std::string_view what) {
         "that it may use",
         {}};
     if (!keys_.empty()) {
-        one.commands = {"etcdctl role grant-permission ROLE --prefix=true readwrite " + keys_};
+        one.commands = {grant_of(keys_)};
     }
     to_.add(std::move(one));
 }
 
-void trial::say_times() {
-    auto figures = json_object()
-                       .add_raw("commit", json_of(commits_).text())
-                       .add_raw("read", json_of(reads_).text());
-    const std::string text = "a commit " + summary_of(commits_) + "; a read " + summary_of(reads_);
-    if (commits_.p50() <= slow_commit) return to_.good("round-trip", text, std::move(figures));
-    to_.add({level::warn, "round-trip", text,
-             "a lock costs two commits, each a write to the disks of most members: bring members "
-             "nearer to each other, and give them faster disks",
-             std::move(figures)});
-}
-
-void trial::try_record() {
-    const auto put = step(etcd::put_request{record_, "trinco doctor", lease_});
-    const auto erased = put.error ? put : step(etcd::erase_request{{record_, {}}});
-    if (!erased.error) return to_.good("once", "records of 'trinco once' can be written");
-    if (erased.error != errc::denied) return;  // the next examination shows it with locks
+// The lock of a key of once, and its record, lie beside the locks and need rights of their own.
+void trial::try_once() {
+    const std::string lock = url_prefix_ + ".trinco/once/" + prefix_;
+    const std::string record = url_prefix_ + std::string(etcd::records_prefix) + "once/" + prefix_;
+    std::vector<std::string> missing;
+    for (const bool is_lock : {true, false}) {
+        const std::string& beginning = is_lock ? lock : record;
+        const std::string name = beginning + trial_name;
+        const auto error = use(is_lock ? etcd::entry_key(name, lease_, {1}) : name);
+        if (error == errc::denied) missing.push_back(beginning);
+        if (error && error != errc::denied) return;  // the next examination shows it with locks
+    }
+    if (missing.empty()) return to_.good("once", "what 'trinco once' keeps can be written");
+    std::string places;
+    for (const auto& one : missing) places += (places.empty() ? "" : " nor ") + quoted(one);
     finding one{level::warn,
                 "once",
-                "the user " + quoted(user_) +
-                    " may not write records: 'trinco once' and 'trinco records' are refused",
-                "let its role read and write what begins with " + quoted(etcd::records_prefix) +
-                    " behind the prefix of the URL, if they are wanted",
+                "the user " + quoted(user_) + " may not use what begins with " + places +
+                    ": 'trinco once' and 'trinco records' are refused",
+                "let its role read and write there, if they are wanted",
                 {}};
-    const auto beginning = record_.substr(0, record_.size() - name_.size() + keys_.size());
-    one.commands = {"etcdctl role grant-permission ROLE --prefix=true readwrite " + beginning};
+    for (const auto& beginning : missing) one.commands.push_back(grant_of(beginning));
     to_.add(std::move(one));
+}
+
+// Written, read and erased in turn: each is a right.
+std::error_code trial::use(const std::string& key) {
+    for (auto& what : std::array<etcd::operation, 3>{
+             etcd::put_request{key, "trinco doctor", lease_}, etcd::range_request{{key, {}}},
+             etcd::erase_request{{key, {}}}}) {
+        const auto told = step(std::move(what));
+        if (told.error) return told.error;
+    }
+    return {};
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 #include "apps/trinco/doctor/examine_etcd.hpp"
 
-#include <algorithm>
 #include <chrono>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -9,6 +9,7 @@
 
 #include "apps/trinco/doctor/etcd_facts.hpp"
 #include "apps/trinco/doctor/etcd_rights.hpp"
+#include "apps/trinco/doctor/tls_words.hpp"
 #include "apps/trinco/exit_codes.hpp"
 #include "apps/trinco/problem.hpp"
 #include "apps/trinco/servers/etcd_talk.hpp"
@@ -23,10 +24,6 @@ using trinco::detail::etcd_target;
 namespace etcd = trinco::detail::etcd;
 
 constexpr auto patience = 3s;
-
-bool is_this_machine(const trinco::detail::stream_address& where) {
-    return where.host == "localhost" || where.host == "::1" || where.host.starts_with("127.");
-}
 
 etcd_told<std::vector<etcd_member>> ask_members(etcd_talk& with) {
     return with.ask<std::vector<etcd_member>>(patience, [](etcd::rpc& link, auto by, auto done) {
@@ -51,21 +48,12 @@ std::vector<std::vector<etcd_member>> ask_each(const etcd_target& target,
 }
 
 void check_tls(const etcd_target& target, examination& to) {
-    if (target.tls && !target.tls->verify) {
-        return to.warn("tls",
-                       "anybody is believed (verify=no): whoever is in between can read and change "
-                       "everything",
-                       "take verify=no away; ca=FILE names the authority to believe");
+    std::optional<secret_on_the_way> secret;
+    if (!target.user.empty()) {
+        secret.emplace("the password and the token that it is exchanged for travel",
+                       "give etcd a certificate, and use etcds://");
     }
-    if (target.tls) {
-        return to.good("tls",
-                       "the certificates are for the names that were asked for, and "
-                       "believed");
-    }
-    const bool is_near = std::all_of(target.members.begin(), target.members.end(), is_this_machine);
-    if (target.user.empty() || is_near) return;
-    to.warn("tls", "the password and the token that it is exchanged for travel in the clear",
-            "give etcd a certificate, and use etcds://");
+    judge_tls(target.tls, target.members, secret, to);
 }
 
 // False: it was said why nothing more can be asked.
@@ -119,8 +107,8 @@ void examine(etcd_talk& with, const etcd_target& target, const std::string& pref
     to.good(
         "tokens",
         "they are revisions of the store, with token_epoch=" + std::to_string(target.token_epoch) +
-            "; revisions go back when a snapshot is restored: raise token_epoch in the URL "
-            "then");
+            "; revisions go back when a snapshot is restored or the cluster is made anew: raise "
+            "token_epoch in the URL then");
 }
 
 }  // namespace

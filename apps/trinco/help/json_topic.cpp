@@ -34,8 +34,10 @@ locks (schema 1)
   {"schema", "locks": [{"name", "kind", "holders": [...], "waiters": 3, "longest_wait_ms"}]}    ls
   {"schema", "name", "holders": [...], "waiters": [...]}                     show
   {"schema", "at", "change", "name", ...}                                    watch, a line a change
+  {"schema", "at", "event", "reason"}                                        watch, of the store
   ls --for adds "looked_ms" and "looks", and of each lock
   use                 {"share", "grants", "waits", "p99_wait_ms"}
+  event               store_away (with reason: it does not answer, watch goes on) or store_back
 
 elect --observe (schema 1), a line a change
   {"schema", "at", "change", "election", "leader": {"value", "token"}, "reason"}

@@ -26,11 +26,15 @@ configuration ('trinco help config').
     R"(  etcd://HOST      no        yes    a fleet: etcd from 3.4 on; see below
 )"
 #endif
+#if TRINCO_CONSUL
+    R"(  consul://HOST    no        yes    a fleet: Consul; see below
+)"
+#endif
     R"(  memory:          yes       yes    one process: tests of what uses the library; refused here
   memory:NAME      yes       yes    the same, several apart from each other
 
 A program opens the same store with the driver of its scheme: trinco::open(url, {drivers...}) with
-trinco::drivers::redis(), etcd(), local() or memory(). See include/trinco/store.hpp.
+trinco::drivers::redis(), etcd(), consul(), local() or memory(). See include/trinco/store.hpp.
 )"
 #if TRINCO_REDIS
     R"(
@@ -63,8 +67,27 @@ all is well there, and which rights the user lacks.
   ?ca=, ?cert=&key=, ?server_name=, ?verify=no     as for Redis: PEM files, whom to believe
   ?prefix=NAME                   all keys begin with NAME/; default: none, so that locks and
                                  elections are those of etcdctl and of Go's concurrency package
+  ?token_epoch=N                 0 to 255; raise it after a snapshot was restored or the cluster
+                                 was made anew, since tokens are made of revisions, which go back
+                                 then
+)"
+#endif
+#if TRINCO_CONSUL
+    R"(
+  consul://HOST[:8500],HOST,...  agents of one datacenter; usually the one of this machine alone
+  consuls://HOST[:8501],...      the same with TLS
+
+  ?token_file=FILE               the ACL token, one line; else CONSUL_HTTP_TOKEN, or the file that
+                                 CONSUL_HTTP_TOKEN_FILE names, as with Consul's own programs.
+                                 ?token=TOKEN from TRINCO_LOCKS or a file only: every user of the
+                                 machine can read a command line
+  ?dc=NAME, ?ns=NAME             another datacenter; a namespace of Consul Enterprise
+  ?ca=, ?cert=&key=, ?server_name=, ?verify=no     as for Redis: PEM files, whom to believe
+  ?prefix=NAME                   all keys begin with NAME/; default: none, so that a lock NAME is
+                                 that of 'consul lock NAME'
+  ?keys=plain                    a lock's key is its name, not NAME/.lock: that of Go's api.Lock
   ?token_epoch=N                 0 to 255; raise it after a snapshot was restored, since tokens are
-                                 made of revisions, which go back then
+                                 made of indexes, which go back then
 )"
 #endif
     ;
@@ -76,7 +99,8 @@ constexpr std::string_view exit_codes =
 1-63     the command's own, as all others when it ran and nothing below happened
 64       the command line or a configuration file is wrong; one line on standard error says
          what was meant
-69       the store cannot be used: its folder is not there, its file is not one, no answer in time.
+69       the store cannot be used: its folder is not there, its file is not one, no answer in time
+         (a server of locks is tried for 5 s, whatever --wait says).
          'trinco call' decides by its mirror then, or without one runs its command all the same;
          with --on-no-store refuse it does neither
 74       standard output could not be written

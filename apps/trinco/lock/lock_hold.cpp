@@ -157,7 +157,9 @@ hold_end lock_hold::run(command_spec what, boot_clock::time_point granted) {
     const bool held = own_.look().held;
     if (!held && (!loss_ || loss_ == errc::evicted)) loss_ = errc::lost;
     const auto evicted =
-        loss_ == errc::evicted ? eviction_words(own_.queue(), own_) : std::string();
+        loss_ == errc::evicted
+            ? eviction_words(own_.queue().value_or(std::vector<detail::entry>()), own_)
+            : std::string();
     all.left = give_back(held);
     voice_.tell("held for " + short_time_words(done - granted) +
                 (all.left ? ", given back in " + short_time_words(boot_clock::now() - done) : ""));

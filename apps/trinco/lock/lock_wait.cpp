@@ -93,10 +93,10 @@ std::optional<lock_end> lock_wait::enter(const deadline& by) {
     }
 }
 
+// Who has been in the queue once has a store that is right, and time as long as was said.
 bool lock_wait::waits_for_store(const problem& bad, const deadline& by) const {
     const bool has_time = by ? boot_clock::now() < *by : !plan_.wait;
-    return plan_.value && has_entered_ && bad.code == exit_unavailable && !is_store_gone() &&
-           has_time;
+    return has_entered_ && bad.code == exit_unavailable && !is_store_gone() && has_time;
 }
 
 lock_wait::step lock_wait::rest() {
@@ -185,7 +185,9 @@ int lock_wait::not_acquired(const std::error_code& error) {
     const auto waited = duration_words(whole(boot_clock::now() - began_));
     if (error == errc::conflict || error == errc::not_acquired) {
         if (options_.quiet) return static_cast<int>(options_.code_not_acquired);
-        const auto holders = holders_words(own_.queue(), own_);
+        auto holders = holders_words(own_.queue().value_or(std::vector<detail::entry>()), own_);
+        // Nobody has it, and yet: a store may keep it back for a while.
+        if (holders.empty()) holders = locks_trouble(at_, errc::conflict);
         return complain({static_cast<int>(options_.code_not_acquired),
                          voice_.name() +
                              (error == errc::conflict
@@ -193,9 +195,14 @@ int lock_wait::not_acquired(const std::error_code& error) {
                                   : " could not be had within " + duration_words(*plan_.wait)) +
                              (holders.empty() ? "" : ": " + holders)});
     }
+    // Of one that is no semaphore at all, say.
+    const auto mismatch = error == errc::limit_mismatch ? locks_trouble(at_, error) : std::string();
+    if (!mismatch.empty()) {
+        return complain({exit_usage, voice_.name() + " could not be had: " + mismatch});
+    }
     if (error == errc::limit_mismatch) {
         std::string others = "another number";
-        for (const auto& e : own_.queue()) {
+        for (const auto& e : own_.queue().value_or(std::vector<detail::entry>())) {
             if (e.kind == detail::claim_kind::permit) others = "-n " + std::to_string(e.n);
         }
         return complain({exit_usage, voice_.name() + " is used with " + others +
@@ -221,13 +228,21 @@ boot_clock::time_point lock_wait::next_report() const {
 void lock_wait::report() {
     const auto queue = own_.queue();
     const bool is_first = !outer_lease_.empty();
-    if (is_first) warn_of_itself(queue);
-    if (options_.verbose || !is_first) report_place(queue);
+    if (is_first && queue) warn_of_itself(*queue);
+    if (options_.verbose || !is_first) {
+        report_place(queue ? place(*queue) : "the store does not answer; it waits on");
+    }
     next_report_ = next_report();
 }
 
-void lock_wait::report_place(const std::vector<detail::entry>& queue) {
-    const auto ahead = place_words(queue, own_);
+std::string lock_wait::place(const std::vector<detail::entry>& queue) const {
+    auto words = place_words(queue, own_);
+    if (!words.empty()) return words;
+    const auto why = locks_trouble(at_, errc::conflict);
+    return why.empty() ? "it waits" : "it waits: " + why;
+}
+
+void lock_wait::report_place(const std::string& ahead) {
     // Once for each place: how long the holder has had it changes all the time.
     const auto place = ahead.substr(0, ahead.find(';'));
     if (std::exchange(reported_, place) != place) say(voice_.name() + ": " + ahead);

@@ -50,7 +50,8 @@ private:
     [[nodiscard]] int until_report() const;
     [[nodiscard]] detail::boot_clock::time_point next_report() const;
     void report();
-    void report_place(const std::vector<detail::entry>& queue);
+    [[nodiscard]] std::string place(const std::vector<detail::entry>& queue) const;
+    void report_place(const std::string& ahead);
     void warn_of_itself(const std::vector<detail::entry>& queue);
     void report_granted() const;
     [[nodiscard]] bool is_store_gone() const;

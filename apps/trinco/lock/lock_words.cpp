@@ -53,9 +53,10 @@ std::string holders_words(const std::vector<entry>& queue, const contender& own)
 std::string place_words(const std::vector<entry>& queue, const contender& own) {
     std::size_t ahead = 0;
     const entry* const mine = own_entry(queue, own);
-    // Who waits has been told its place: nothing at all is listed when nobody answers.
-    if (queue.empty()) return "the store does not answer; it waits on";
-    if (mine == nullptr) return "not in the queue yet";
+    if (mine == nullptr) {
+        const std::string holders = holders_words(queue, own);
+        return holders.empty() ? "" : "it waits; " + holders;
+    }
     std::vector<entry> before(queue.data(), mine);
     ahead = before.size();
     const std::string holders = holders_words(before, own);

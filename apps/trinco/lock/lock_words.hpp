@@ -20,7 +20,8 @@ inline constexpr const char* store_is_gone = "the file of its store was removed 
 // "held for 3 s by "vm:1234 backup"; 2 wait"; empty when nobody holds it or waits.
 [[nodiscard]] std::string holders_words(const std::vector<detail::entry>& queue,
                                         const contender& own);
-// "2 ahead, held for 3 s by ...".
+// "2 ahead; held for 3 s by ..."; of one that is not listed itself, as where a store keeps no
+// order, "it waits; held for ...", and nothing when nobody holds it.
 [[nodiscard]] std::string place_words(const std::vector<detail::entry>& queue,
                                       const contender& own);
 // Who asked for it back: "root@vm asked for it back ("maintenance")".

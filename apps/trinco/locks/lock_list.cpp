@@ -1,7 +1,5 @@
 #include "apps/trinco/locks/lock_list.hpp"
 
-#include <chrono>
-
 #include "apps/trinco/exit_codes.hpp"
 #include "apps/trinco/stores/open_store.hpp"
 #include "core/names.hpp"
@@ -9,10 +7,7 @@
 namespace trinco::program {
 namespace {
 
-using namespace std::chrono_literals;
-
 constexpr std::size_t rows_of_a_page = 500;
-constexpr auto patience = 5s;
 
 }  // namespace
 
@@ -37,13 +32,14 @@ void add_entries(std::vector<lock_row>& to, const std::vector<detail::entry>& pa
     }
 }
 
-std::variant<std::vector<lock_row>, problem> list_locks(const store& at, const lock_scope& scope) {
+std::variant<std::vector<lock_row>, problem> list_locks(const store& at, const lock_scope& scope,
+                                                        std::chrono::milliseconds page_limit) {
     std::vector<lock_row> rows;
     const std::string beginning = scope.prefix + scope.beginning;
     std::string from;
     do {
         const auto page = ask_locks<detail::entries>(
-            at, patience, [&](detail::lock_store& locks, detail::deadline by, auto done) {
+            at, page_limit, [&](detail::lock_store& locks, detail::deadline by, auto done) {
                 return locks.list(beginning, from, rows_of_a_page, by, std::move(done));
             });
         if (page.error) return store_problem(at, "list locks", page.error);

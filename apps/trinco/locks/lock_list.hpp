@@ -1,6 +1,7 @@
 // The locks of a store, read page by page.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <variant>
@@ -28,9 +29,10 @@ struct lock_scope {
 // Nothing when it is good, else one sentence; the code is that of usage.
 [[nodiscard]] std::optional<problem> check_scope(const lock_scope& scope);
 
-// By name, without the prefix.
-[[nodiscard]] std::variant<std::vector<lock_row>, problem> list_locks(const store& at,
-                                                                      const lock_scope& scope);
+// By name, without the prefix. `page_limit`: for how long a page is waited for.
+[[nodiscard]] std::variant<std::vector<lock_row>, problem> list_locks(
+    const store& at, const lock_scope& scope,
+    std::chrono::milliseconds page_limit = std::chrono::seconds(5));
 
 // Adds the entries of a page that are meant, behind those of the pages before. Pure.
 void add_entries(std::vector<lock_row>& to, const std::vector<detail::entry>& page,

@@ -4,7 +4,9 @@
 //   show NAME             its holders, and who waits, in the order of the queue
 //   watch [NAME|PREFIX*]  a line a change, until INT or until nobody reads any more. Reads the
 //                         store again and again, and at once when the holder of the named lock
-//                         changes: what comes and goes in between is not seen
+//                         changes: what comes and goes in between is not seen. A store that
+//                         does not answer does not end it once it has answered: that is told, and
+//                         that it is back
 //   break NAME            asks the holders to give it back, waits until they have or their TTL is
 //                         over, and then deletes what is left. `trinco lock` ends its command and
 //                         gives back; a program of the library is told by on_loss. A holder that is

@@ -8,6 +8,7 @@
 #include "apps/trinco/locks/locks_scene.hpp"
 #include "apps/trinco/output/print.hpp"
 #include "apps/trinco/output/utc_time.hpp"
+#include "apps/trinco/stores/open_store.hpp"
 #include "apps/trinco/watching/waiting_room.hpp"
 
 namespace trinco::program {
@@ -15,6 +16,8 @@ namespace {
 
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
+
+constexpr auto answer_within = 2s;  // once it has answered; a signal waits for so long
 
 std::string line_of(const lock_change& change, const std::string& format) {
     if (format == "name") return change.name + "\n";
@@ -27,6 +30,13 @@ std::string line_of(const lock_change& change, const std::string& format) {
                .add_raw("entry", entry_json(change.what).text())
                .text() +
            "\n";
+}
+
+std::string store_line(bool is_away, const std::string& reason) {
+    json_object o;
+    o.add("schema", 1).add("at", utc_now()).add("event", is_away ? "store_away" : "store_back");
+    reason.empty() ? o.add_null("reason") : o.add("reason", reason);
+    return o.text() + "\n";
 }
 
 class locks_watch final : public command {
@@ -44,27 +54,54 @@ public:
 
 private:
     int follow(const locks_scene& in, ending_wish& end);
+    int look(const locks_scene& in);
+    int tell_store(const store& at, const problem* why);
 
     std::string what_;
     milliseconds every_ = 500ms;
     std::string format_ = "table";
     store_flags where_;
+    lock_changes changes_;
+    bool has_looked_ = false;
+    bool is_away_ = false;  // the store, when it was asked last
 };
+
+// That the store does not answer any more, or does again: said once.
+int locks_watch::tell_store(const store& at, const problem* why) {
+    if ((why != nullptr) == is_away_) return exit_ok;
+    is_away_ = !is_away_;
+    const auto reason = is_away_ ? locks_reason(at, why->error) : std::string();
+    const auto sentence = is_away_ ? "the store does not answer: " + reason +
+                                         "; what changes meanwhile is told when it is back"
+                                   : std::string("the store answers again");
+    if (format_ == "json") return print(store_line(is_away_, reason));
+    if (format_ == "table") return print(utc_now() + "  " + sentence + "\n");
+    say(sentence);
+    return exit_ok;
+}
+
+int locks_watch::look(const locks_scene& in) {
+    const bool is_first = !has_looked_;
+    const auto listed =
+        is_first ? list_locks(in.at, in.scope) : list_locks(in.at, in.scope, answer_within);
+    const auto* const bad = std::get_if<problem>(&listed);
+    if (bad != nullptr && (is_first || bad->code != exit_unavailable)) return complain(*bad);
+    has_looked_ = true;
+    if (const int failed = tell_store(in.at, bad); failed != exit_ok || bad != nullptr) {
+        return failed;
+    }
+    std::string lines;
+    for (const auto& change : changes_.look(std::get<std::vector<lock_row>>(listed))) {
+        lines += line_of(change, format_);
+    }
+    return lines.empty() ? exit_ok : print(lines);
+}
 
 int locks_watch::follow(const locks_scene& in, ending_wish& end) {
     waiting_room room(end, waiting_room::reader::needed);
     const listening to_holder = ring_at_changes(in, room.door());
-    lock_changes changes;
     for (;;) {
-        const auto listed = list_locks(in.at, in.scope);
-        if (const auto* const bad = std::get_if<problem>(&listed)) return complain(*bad);
-        std::string lines;
-        for (const auto& change : changes.look(std::get<std::vector<lock_row>>(listed))) {
-            lines += line_of(change, format_);
-        }
-        if (!lines.empty()) {
-            if (const int failed = print(lines); failed != exit_ok) return failed;
-        }
+        if (const int failed = look(in); failed != exit_ok) return failed;
         switch (room.wait(every_)) {
             case waiting_room::reason::signal: return exit_ok;
             case waiting_room::reason::unread: return exit_output;

@@ -9,5 +9,7 @@ namespace trinco::program {
 [[nodiscard]] server_store redis_server();
 // etcd: and etcds: locks.
 [[nodiscard]] server_store etcd_server();
+// consul: and consuls: locks.
+[[nodiscard]] server_store consul_server();
 
 }  // namespace trinco::program

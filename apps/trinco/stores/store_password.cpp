@@ -118,6 +118,12 @@ bool holds_password(std::string_view url) {
     return url.find("sentinel_password=") != std::string_view::npos || split(url).has_password();
 }
 
+bool holds_token(std::string_view url) {
+    if (!detail::scheme_of(url).starts_with("consul")) return false;
+    return url.find("?token=") != std::string_view::npos ||
+           url.find("&token=") != std::string_view::npos;
+}
+
 std::variant<std::string, problem> with_password(const settings& with) {
     const std::string& url = with.breakers_url;
     const url_parts parts = split(url);

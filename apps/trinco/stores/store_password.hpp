@@ -15,6 +15,8 @@ namespace trinco::program {
 // Whether a URL of a server holds a password, as far as one can tell: before its last @, or as
 // sentinel_password. Pure.
 [[nodiscard]] bool holds_password(std::string_view url);
+// The same of a token of Consul: the option token. Pure.
+[[nodiscard]] bool holds_token(std::string_view url);
 
 // The URL of the store of breakers, with the password of the settings in its place (see
 // config/settings.hpp); as it is when it has one of its own, they have none, or the store takes

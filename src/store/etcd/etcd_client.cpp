@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "store/etcd/etcd_fault.hpp"
 #include "store/etcd/etcd_login.hpp"
 #include "store/etcd/etcd_methods.hpp"
 #include "store/etcd/etcd_renewals.hpp"

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "store/etcd/etcd_fault.hpp"
 #include "store/etcd/etcd_methods.hpp"
 #include "store/etcd/etcd_wire.hpp"
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/backoff.hpp"
+#include "store/etcd/etcd_fault.hpp"
 #include "store/etcd/etcd_methods.hpp"
 #include "store/etcd/etcd_wire.hpp"
 

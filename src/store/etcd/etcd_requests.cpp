@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/backoff.hpp"
+#include "store/etcd/etcd_fault.hpp"
 
 namespace trinco::detail::etcd {
 namespace {

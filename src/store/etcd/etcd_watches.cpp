@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/backoff.hpp"
+#include "store/etcd/etcd_fault.hpp"
 #include "store/etcd/etcd_methods.hpp"
 
 namespace trinco::detail::etcd {

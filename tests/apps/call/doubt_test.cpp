@@ -144,7 +144,8 @@ protected:
     }
 
     std::shared_ptr<fate> fate_ = std::make_shared<fate>();
-    breakers_place in_{open("doomed:", {driver(std::make_shared<doomed_driver>(fate_))}, {}), ""};
+    breakers_place in_{
+        open("doomed:", {driver(std::make_shared<doomed_driver>(fate_))}, {}), "", {}};
 };
 
 TEST_F(Doubt, AnOutcomeThatMayBeCountedIsNotCalledUncounted) {

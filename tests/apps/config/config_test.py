@@ -64,7 +64,8 @@ class Config(ProgramTest):
         self.assertIsNone(files['locks.prefix'])
 
     def test_secrets_are_hidden(self):
-        said = self.answer('config', 'show', '--locks', 'redis://me:hunter2@host/0?token=hunter2')
+        self.environment['TRINCO_LOCKS'] = 'redis://me:hunter2@host/0?token=hunter2'
+        said = self.answer('config', 'show')
         self.assertIn('redis://***@host/0?token=***', said)
         self.assertNotIn('hunter2', said)
 

@@ -114,6 +114,27 @@ TEST_F(Settings, APasswordIsReadFromEverywhereButACommandLine) {
     EXPECT_EQ("redis://ann@h", load().breakers_url);
 }
 
+TEST_F(Settings, ATokenIsReadFromEverywhereButACommandLine) {
+    for (const char* url : {"consul://h?token=geheim", "consul://h:8500/?token=geheim",
+                            "consuls://h?dc=x&token=geheim", "CONSUL://h?token=geheim@x"}) {
+        flags.locks.reset();
+        from.environment = {{"TRINCO_LOCKS", url}};
+        EXPECT_EQ(url, load().locks_url);
+        from.environment.clear();
+        flags.locks = url;
+        EXPECT_TRUE(mistake().starts_with("--locks: a token in a command line is seen")) << url;
+        for (const char* place : {"token_file=", "CONSUL_HTTP_TOKEN", "TRINCO_LOCKS"}) {
+            EXPECT_NE(std::string::npos, mistake().find(place)) << place;
+        }
+        EXPECT_EQ(std::string::npos, mistake().find("geheim")) << url;
+    }
+    for (const char* url : {"consul://h?token_file=/etc/token", "consul://h?token_epoch=3",
+                            "etcd://h?token_epoch=1"}) {
+        flags.locks = url;
+        EXPECT_EQ(url, load().locks_url);
+    }
+}
+
 TEST_F(Settings, AMirrorIsOfThisMachine) {
     for (const char* url : {"local:", "local:/x.db", "none"}) {
         from.environment = {{"TRINCO_BREAKERS_MIRROR", url}};
@@ -391,6 +412,9 @@ TEST(SettingsSources, AreTheSystemsFileAndThatOfTheHomeThatPasswdNames) {
 
 TEST_F(Settings, SecretsAreHidden) {
     flags.locks = "redis://me:hunter2@host";
+    EXPECT_TRUE(mistake().starts_with("--locks: a password in a command line is seen by every"));
+    flags.locks.reset();
+    from.environment = {{"TRINCO_LOCKS", "redis://me:hunter2@host"}};
     const settings with = load();
     EXPECT_EQ("redis://me:hunter2@host", with.locks_url);
     EXPECT_EQ("redis://***@host", shown(with, "locks.store"));

@@ -3,6 +3,7 @@
 
 #include "apps/trinco/doctor/etcd_facts.hpp"
 #include "apps/trinco/doctor/etcd_versions.hpp"
+#include "apps/trinco/doctor/outage.hpp"
 #include "apps/trinco/exit_codes.hpp"
 
 namespace trinco::program::doctor {
@@ -147,7 +148,32 @@ TEST(EtcdFacts, MembersOfTwoClustersAreNoStore) {
     EXPECT_EQ(exit_usage, e.code);
     EXPECT_TRUE(says(only(e), "10.0.0.1:2379, 10.0.0.3:2379 of 0; 10.0.0.2:2379 of 9"));
     asked[1].version.clear();
-    EXPECT_EQ(level::good, of_members(asked, {members(3)}).how) << "it has not answered";
+    EXPECT_EQ(level::warn, of_members(asked, {members(3)}).how) << "it has not answered";
+}
+
+TEST(EtcdFacts, WhoIsAwayCannotBeLostAgain) {
+    const auto of = [](std::size_t all, std::size_t away) {
+        auto asked = statuses(all);
+        for (std::size_t i = 0; i < away; ++i) asked[i].version.clear();
+        return of_members(asked, {members(all)});
+    };
+    EXPECT_EQ(level::warn, of(3, 1).how);
+    EXPECT_TRUE(says(of(3, 1), "2 of 3 members answer: none more may be lost"));
+    EXPECT_TRUE(says(of(5, 1), "4 of 5 members answer: 1 more may be lost"));
+    EXPECT_TRUE(says(of(5, 2), "3 of 5 members answer: none more may be lost"));
+    EXPECT_TRUE(says(of(4, 1), "3 of 4 members answer: none more may be lost"));
+    EXPECT_TRUE(says(of(3, 0), "3 members (\"n1\", \"n2\", \"n3\"); 1 may be lost"));
+    // Neither a place of the URL where no member is, nor a learner, which has no vote.
+    auto more = statuses(4);
+    more[3].version.clear();
+    EXPECT_EQ(level::good, of_members(more, {members(3)}).how);
+    auto with_learner = members(4);
+    with_learner[3].learner = true;
+    EXPECT_EQ(level::good, of_members(more, {with_learner}).how);
+    // Who is not named was not asked.
+    const auto some = of_members(statuses(1), {members(3)});
+    EXPECT_TRUE(says(some, "3 members (")) << some.sentence;
+    EXPECT_TRUE(says(some, "the URL names 1 of them")) << some.sentence;
 }
 
 TEST(EtcdFacts, MembersThatListOthersAreTold) {
@@ -177,7 +203,9 @@ TEST(EtcdFacts, AMemberIsCountedOnceHoweverItIsNamed) {
     EXPECT_EQ(level::warn, removed.how);
     EXPECT_TRUE(says(removed, "10.0.0.3:2379 is none of them"));
     asked[2].version.clear();
-    EXPECT_EQ(level::good, of_members(asked, {members(3)}).how) << "who is away may be the third";
+    const auto away = of_members(asked, {members(3)});
+    EXPECT_FALSE(says(away, "none of them")) << "who is away may be the third";
+    EXPECT_TRUE(says(away, "2 of 3 members answer")) << away.sentence;
 }
 
 TEST(EtcdFacts, AnAlarmIsBadAndTheWayOutIsSaid) {

@@ -19,6 +19,8 @@ import time
 import urllib.request
 
 PAUSE = threading.Event()
+GIVING = threading.Lock()
+GIVEN = set()  # ports
 PATIENCE = 60
 LIBC = ctypes.CDLL(None, use_errno=True)
 PR_SET_PDEATHSIG = 1
@@ -68,12 +70,15 @@ def is_free(port):
 
 
 def free_ports(many):
-    """Below those that the system gives to outgoing connections."""
+    """Below those that the system gives to outgoing connections; each is given out once, for
+    classes of tests begin their servers at the same time."""
     found = set()
     while len(found) < many:
         port = random.randrange(10_000, 30_000)
-        if port not in found and is_free(port):
-            found.add(port)
+        with GIVING:
+            if port not in GIVEN and is_free(port):
+                GIVEN.add(port)
+                found.add(port)
     return sorted(found)
 
 

@@ -6,6 +6,7 @@ import concurrent.futures
 import contextlib
 import json
 import select
+import shlex
 import socket
 import threading
 import unittest
@@ -172,12 +173,34 @@ class Rights(DoctorScene):
         found = self.bad_with(f'etcd://ann:wrong@{host}')
         self.assertIn('"ann"', found['login']['sentence'])
         self.assertNotIn('wrong', json.dumps(found).replace('is wrong', ''))
-        # Locks that it may have; but no records.
+        # Locks that it may have; but neither the locks of once nor their records.
         self.environment['TRINCO_LOCKS_PREFIX'] = 'jobs/'
+        once = ('once', 'daily', '--', 'echo', 'done')
+        self.mistake_of(ann, *once)
         found = self.examine_with(ann, code=0)
         self.assertEqual(('ok', 'warn'), (found['rights']['level'], found['once']['level']))
-        self.assertIn('trinco:records/jobs/', found['once']['commands'][0])
         self.assertEqual('ok', found['login']['level'])
+        self.assertEqual(2, len(found['once']['commands']), found['once'])
+        self.follow(found['once']['commands'][0])
+        self.mistake_of(ann, *once)
+        found = self.examine_with(ann, code=0)
+        self.assertEqual('warn', found['once']['level'])
+        self.assertEqual(1, len(found['once']['commands']), found['once'])
+        self.follow(found['once']['commands'][0])
+        self.assertEqual('ok', self.examine_with(ann, code=0)['once']['level'])
+        done = self.run_program(*once)
+        self.assertEqual((0, 'done\n'), (done.returncode, done.stdout), done.stderr)
+        self.assertEqual(['trinco:records/once/jobs/daily'], etcd.keys())
+
+    def follow(self, command):
+        """Does what is printed, as root."""
+        etcdctl, *words = shlex.split(command.replace(' ROLE ', ' jobs '))
+        self.assertEqual('etcdctl', etcdctl)
+        self.etcd.must(*words)
+
+    def mistake_of(self, url, *words):
+        self.use(url)
+        self.mistake(*words, code=77)
 
     def bad_with(self, url):
         return self.examine_with(url, code=77)
@@ -212,6 +235,9 @@ class ThreeMembers(DoctorScene):
         found = wait_until(all_follow, 'a leader whom both follow')
         self.assertEqual('warn', found['connect']['level'])
         self.assertIn(away.address_and_port, found['connect']['sentence'])
+        self.assertEqual('warn', found['members']['level'])
+        self.assertIn('2 of 3 members answer: none more may be lost', found['members']['sentence'])
+        self.assertEqual(0, found['members']['figures']['may_be_lost'])
 
     def test_the_majority_is_away(self):
         away = self.etcd.nodes[1:]

@@ -8,7 +8,7 @@ import re
 import signal
 import subprocess
 
-from etcd_scene import PATIENCE, PROGRAM, EtcdScene, boot_time, main, wait_until
+from etcd_scene import PATIENCE, PROGRAM, EtcdScene, boot_time, main, pause, wait_until
 
 DURATION = r'\d+(\.\d+)? (ms|s)'
 
@@ -113,8 +113,10 @@ class Listing(EtcdScene):
 
     def test_how_much_it_is_used_is_looked_at(self):
         leader = self.hold('leader')
+        first = self.hold('busy')
         users = [self.start('busy', '--', 'sleep', '0.4') for _ in range(5)]
-        wait_until(lambda: self.entries('busy') >= 4, 'a queue')
+        wait_until(lambda: self.entries('busy') == 6, 'a queue')
+        self.assertEqual(0, first.let_go())
         done = self.locks('ls', '--for', '1200ms', '-o', 'json')
         self.assertEqual((0, ''), (done.returncode, done.stderr))
         use = {lock['name']: lock['use'] for lock in json.loads(done.stdout)['locks']}
@@ -145,13 +147,55 @@ class Listing(EtcdScene):
 
 
 class Watching(EtcdScene):
-    def test_a_line_a_change(self):
-        holder = self.hold('job', '--label', 'one')
-        watching = subprocess.Popen([PROGRAM, 'locks', 'watch', 'job', '-o', 'json', '--every',
+    APART = True
+
+    def watch(self, output):
+        watching = subprocess.Popen([PROGRAM, 'locks', 'watch', 'job', '-o', output, '--every',
                                      '50ms'], env=self.environment, stdout=subprocess.PIPE,
                                     stderr=subprocess.PIPE, text=True)
         self.addCleanup(watching.communicate)
         self.addCleanup(watching.kill)
+        return watching
+
+    def test_a_store_that_stalls_does_not_end_it(self):
+        """It is said once, and what changed meanwhile when it is back."""
+        node = self.etcd.nodes[0]
+        holder = self.hold('job', '--label', 'one', '--ttl', '60s')
+        all_watching = [self.watch(output) for output in ('json', 'table', 'name')]
+        json_one, table_one, name_one = all_watching
+        for one in all_watching:
+            self.assertIn('job', one.stdout.readline())
+        self.etcd.pause(node)
+        self.addCleanup(self.etcd.go_on, node)
+        away = json.loads(json_one.stdout.readline())
+        self.assertEqual((1, 'store_away'), (away['schema'], away['event']))
+        self.assertTrue(away['reason'])
+        self.assertIn('  the store does not answer: ', table_one.stdout.readline())
+        self.assertIn('trinco: the store does not answer: ', name_one.stderr.readline())
+        pause(6)  # longer than a listing is waited for at first
+        self.assertEqual([None] * 3, [one.poll() for one in all_watching])
+        self.etcd.go_on(node)
+        back = json.loads(json_one.stdout.readline())
+        self.assertEqual(('store_back', None), (back['event'], back['reason']))
+        self.assertRegex(table_one.stdout.readline(), r'Z  the store answers again\n\Z')
+        self.assertEqual('trinco: the store answers again\n', name_one.stderr.readline())
+        self.assertEqual(0, holder.let_go())
+        # On a slow machine it may have stalled once more.
+        lines = (json.loads(line) for line in json_one.stdout)
+        self.assertEqual('released', next(one['change'] for one in lines if 'change' in one))
+        for one in all_watching:
+            one.send_signal(signal.SIGTERM)
+            self.assertEqual(0, one.wait(PATIENCE))
+
+    def test_it_does_not_begin_without_the_store(self):
+        self.etcd.kill(self.etcd.nodes[0])
+        watching = self.watch('json')
+        self.assertEqual(69, watching.wait(PATIENCE))
+        self.etcd.start(self.etcd.nodes[0])
+
+    def test_a_line_a_change(self):
+        holder = self.hold('job', '--label', 'one')
+        watching = self.watch('json')
 
         def told():
             change = json.loads(watching.stdout.readline())
@@ -167,6 +211,19 @@ class Watching(EtcdScene):
         self.assertEqual(('released', 'two'), told())
         watching.send_signal(signal.SIGINT)
         self.assertEqual((0, ''), (watching.wait(PATIENCE), watching.stderr.read()))
+
+
+class AwayForLong(EtcdScene):
+    def test_who_waits_for_ever_outlasts_its_lease_and_an_outage(self):
+        node, = self.etcd.nodes
+        holder = self.hold('job', '--ttl', '5s')
+        waiter = self.queue_up('job', '--ttl', '5s', '--', 'echo', 'next', ahead=1)
+        self.etcd.kill(node)
+        waiter.hear('goes on trying')
+        self.assertIn('the store does not answer; it waits on', waiter.said)
+        self.assertEqual(76, holder.end())
+        self.etcd.start(node)
+        self.assertEqual(('next', 0), (waiter.line(), waiter.end()))
 
 
 class BreakingInAFullDatabase(EtcdScene):

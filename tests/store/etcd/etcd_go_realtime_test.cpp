@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "etcd_other_clients.hpp"
-#include "go_client.hpp"
+#include "tests/store/go_client.hpp"
 
 namespace trinco::detail::test {
 namespace {

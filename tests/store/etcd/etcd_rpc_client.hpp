@@ -8,52 +8,25 @@
 #include <utility>
 #include <vector>
 
-#include "net/event_loop.hpp"
 #include "store/etcd/etcd_client.hpp"
 #include "store/etcd/http2_transport.hpp"
-#include "tests/net/stream_harness.hpp"
+#include "tests/store/blocking_rpc.hpp"
 
 namespace trinco::detail::test {
 
-template <class T>
-struct rpc_answer {
-    std::error_code error;
-    T value{};
-};
-
-class etcd_rpc_client {
+class etcd_rpc_client : public blocking_rpc<etcd::rpc> {
 public:
     explicit etcd_rpc_client(const std::vector<std::uint16_t>& ports,
-                             std::optional<tls_settings> tls = {}, etcd::credentials who = {}) {
-        std::vector<stream_address> members;
-        for (const auto port : ports) members.push_back(stream_address::tcp("127.0.0.1", port));
-        on_.start();
-        run_and_wait(on_, patience, [&] {
-            rpc_ = etcd::make_etcd_client(
-                on_, etcd::make_http2_transport(on_, std::move(members), std::move(tls)),
-                std::move(who));
-        });
-    }
-    etcd_rpc_client(const etcd_rpc_client&) = delete;
-    etcd_rpc_client& operator=(const etcd_rpc_client&) = delete;
-    ~etcd_rpc_client() {
-        run_and_wait(on_, patience, [this] {
-            interests_.clear();
-            rpc_.reset();
-        });
-    }
-
-    template <class T, class F>  // F: op(rpc&, deadline, completion<T>)
-    rpc_answer<T> ask(F call, std::chrono::milliseconds within = 5s) {
-        awaited<T> got;
-        const auto interest = std::make_shared<op>();
-        on_.post([this, call = std::move(call), done = got.next(), interest, within]() mutable {
-            *interest = call(*rpc_, on_.now() + within, std::move(done));
-        });
-        if (!got.wait(within + 10s)) return {std::make_error_code(std::errc::timed_out), {}};
-        run_and_wait(on_, patience, [interest] { interest->cancel(); });
-        return {got.error(), std::move(got.value())};
-    }
+                             std::optional<tls_settings> tls = {}, etcd::credentials who = {})
+        : blocking_rpc([&](event_loop& on) {
+              std::vector<stream_address> members;
+              for (const auto port : ports) {
+                  members.push_back(stream_address::tcp("127.0.0.1", port));
+              }
+              return etcd::make_etcd_client(
+                  on, etcd::make_http2_transport(on, std::move(members), std::move(tls)),
+                  std::move(who));
+          }) {}
 
     rpc_answer<etcd::txn_reply> txn(const etcd::txn_request& what,
                                     std::chrono::milliseconds within = 5s) {
@@ -113,16 +86,6 @@ public:
                 return r.members(by, std::move(done));
             });
     }
-    rpc_answer<int> stop(std::chrono::milliseconds within) {
-        return ask<int>([](etcd::rpc& r, deadline by,
-                           completion<int> done) { return r.stop(by, std::move(done)); },
-                        within);
-    }
-    std::string trouble() {
-        std::string text;
-        run_and_wait(on_, patience, [&] { text = rpc_->trouble(); });
-        return text;
-    }
 
     // What a watch has told so far.
     class heard {
@@ -146,8 +109,8 @@ public:
     // Goes on until the client ends.
     std::shared_ptr<heard> watch(const etcd::watch_request& what) {
         const auto h = std::make_shared<heard>();
-        run_and_wait(on_, patience, [&] {
-            interests_.push_back(rpc_->watch(
+        begin([&](etcd::rpc& r) {
+            return r.watch(
                 what,
                 [h](const etcd::watch_news& news) {
                     const std::lock_guard hold(h->m_);
@@ -156,18 +119,10 @@ public:
                 [h](std::error_code why) {
                     const std::lock_guard hold(h->m_);
                     h->over_ = why;
-                }));
+                });
         });
         return h;
     }
-
-    event_loop& on() { return on_; }
-    etcd::rpc& rpc() { return *rpc_; }
-
-private:
-    event_loop on_;
-    std::unique_ptr<etcd::rpc> rpc_;
-    std::vector<op> interests_;
 };
 
 }  // namespace trinco::detail::test

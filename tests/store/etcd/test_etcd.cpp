@@ -1,20 +1,14 @@
 #include "tests/store/etcd/test_etcd.hpp"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdlib>
-#include <random>
 #include <stdexcept>
 #include <utility>
 
@@ -22,59 +16,6 @@ namespace trinco::detail::test {
 namespace {
 
 namespace fs = std::filesystem;
-using namespace std::chrono_literals;
-using clock = std::chrono::steady_clock;
-
-constexpr auto patience = 30s;
-
-std::string variable(const char* name) {
-    const char* const value = std::getenv(name);
-    return value != nullptr ? value : "";
-}
-
-bool is_program(const fs::path& p) {
-    return ::access(p.c_str(), X_OK) == 0 && !fs::is_directory(p);
-}
-
-std::vector<fs::path> folders_of_programs() {
-    std::vector<fs::path> folders;
-    const std::string path = variable("PATH");
-    for (std::size_t begin = 0; begin <= path.size();) {
-        const std::size_t end = std::min(path.find(':', begin), path.size());
-        folders.emplace_back(path.substr(begin, end - begin));
-        begin = end + 1;
-    }
-    const std::string cache = variable("XDG_CACHE_HOME");
-    const fs::path home = cache.empty() ? fs::path(variable("HOME")) / ".cache" : fs::path(cache);
-    folders.push_back(home / "trinco" / "servers" / "bin");
-    return folders;
-}
-
-::sockaddr_in loopback(std::uint16_t port) {
-    ::sockaddr_in at{};
-    at.sin_family = AF_INET;
-    at.sin_port = htons(port);
-    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    return at;
-}
-
-bool is_free(std::uint16_t port) {
-    const int one = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const auto at = loopback(port);
-    const bool free = ::bind(one, reinterpret_cast<const ::sockaddr*>(&at), sizeof at) == 0;
-    ::close(one);
-    return free;
-}
-
-// Below those that the system gives to outgoing connections, which come and go.
-std::uint16_t free_port() {
-    static std::mt19937 random(std::random_device{}());
-    for (int i = 0; i < 1'000; ++i) {
-        const auto port = static_cast<std::uint16_t>(10'000 + random() % 20'000);
-        if (is_free(port)) return port;
-    }
-    throw std::runtime_error("no free port");
-}
 
 // What a port says to GET /health, at most a second later; nothing when it says nothing.
 std::string health_of(std::uint16_t port) {
@@ -95,49 +36,15 @@ std::string health_of(std::uint16_t port) {
     return said;
 }
 
-// The new process; its outputs go to this descriptor.
-::pid_t launch(std::vector<std::string> words, int output) {
-    std::vector<char*> raw;
-    for (auto& word : words) raw.push_back(word.data());
-    raw.push_back(nullptr);
-    const auto parent = ::getpid();
-    const auto pid = ::fork();
-    if (pid < 0) throw std::runtime_error("no process for " + words[0]);
-    if (pid > 0) return pid;
-    // A test that is killed leaves nothing, also when it was killed just now.
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != parent) ::_exit(127);
-    ::dup2(::open("/dev/null", O_RDWR), STDIN_FILENO);
-    ::dup2(output, STDOUT_FILENO);
-    ::dup2(output, STDERR_FILENO);
-    ::execv(raw[0], raw.data());
-    ::_exit(127);
-}
-
 }  // namespace
 
-void wait_for(const std::string& what, const std::function<bool()>& is_so) {
-    for (const auto end = clock::now() + patience; clock::now() < end;) {
-        if (is_so()) return;
-        ::poll(nullptr, 0, 10);
-    }
-    throw std::runtime_error("waited in vain until " + what);
-}
-
-std::optional<std::string> find_test_program(const std::string& name) {
-    for (const auto& folder : folders_of_programs()) {
-        if (is_program(folder / name)) return (folder / name).string();
-    }
-    return {};
-}
-
 std::optional<std::string> find_etcd(const std::string& kind) {
-    if (const auto named = variable("TRINCO_ETCD_SERVER"); !named.empty()) return named;
+    if (const auto named = environment_variable("TRINCO_ETCD_SERVER"); !named.empty()) return named;
     return find_test_program(kind);
 }
 
 std::vector<const char*> etcd_kinds(std::vector<const char*> usual) {
-    if (!variable("TRINCO_ETCD_LONG").empty()) return {"etcd", "etcd-3.4", "etcd-3.6"};
+    if (!environment_variable("TRINCO_ETCD_LONG").empty()) return {"etcd", "etcd-3.4", "etcd-3.6"};
     return usual;
 }
 
@@ -173,16 +80,10 @@ test_etcd::~test_etcd() {
 }
 
 void test_etcd::choose_ports() {
-    std::vector<std::uint16_t> taken;
-    const auto one = [&] {
-        for (;;) {
-            const auto port = free_port();
-            if (std::find(taken.begin(), taken.end(), port) != taken.end()) continue;
-            taken.push_back(port);
-            return port;
-        }
-    };
-    for (auto& n : nodes_) n = {one(), one(), one(), -1};
+    const auto ports = free_ports(3 * size());
+    for (std::size_t i = 0; i < size(); ++i) {
+        nodes_[i] = {ports[3 * i], ports[3 * i + 1], ports[3 * i + 2], -1};
+    }
 }
 
 std::vector<std::string> test_etcd::words_of(std::size_t i) const {
@@ -291,20 +192,7 @@ test_etcd::output test_etcd::run(std::vector<std::string> words) const {
     auto program = fs::path(settings_.program);
     auto name = program.filename().string();
     words.insert(words.begin(), (program.parent_path() / ("etcdctl" + name.substr(4))).string());
-    std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
-    const auto pid = launch(std::move(words), ends[1]);
-    ::close(ends[1]);
-    output out;
-    std::array<char, 4'096> part;
-    for (ssize_t n = 0; (n = ::read(ends[0], part.data(), part.size())) > 0;) {
-        out.text.append(part.data(), static_cast<std::size_t>(n));
-    }
-    ::close(ends[0]);
-    int status = 0;
-    ::waitpid(pid, &status, 0);
-    out.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    return out;
+    return run_to_end(std::move(words));
 }
 
 test_etcd::output test_etcd::ctl(const std::vector<std::string>& words) const {

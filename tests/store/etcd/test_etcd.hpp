@@ -10,17 +10,15 @@
 #include <sys/types.h>
 
 #include <cstdint>
-#include <deque>
 #include <filesystem>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "tests/store/test_process.hpp"
+
 namespace trinco::detail::test {
 
-// A program of PATH, else of the folder in which `make servers` keeps what it fetched and built.
-[[nodiscard]] std::optional<std::string> find_test_program(const std::string& name);
 // The path of etcd 3.5 or later ("etcd"), of 3.4 ("etcd-3.4") or of 3.6 ("etcd-3.6"): the one that
 // TRINCO_ETCD_SERVER names, of any, else find_test_program.
 [[nodiscard]] std::optional<std::string> find_etcd(const std::string& kind = "etcd");
@@ -64,10 +62,7 @@ public:
     // The node that leads, by the word of those that run; waits for one.
     [[nodiscard]] std::size_t leader() const;
 
-    struct output {
-        int code = -1;
-        std::string text;
-    };
+    using output = process_output;
     // etcdctl of the same version, at all nodes that run; both outputs together.
     output ctl(const std::vector<std::string>& words) const;
     // The same, which must succeed.
@@ -93,8 +88,5 @@ private:
     std::filesystem::path folder_;
     std::vector<process> nodes_;
 };
-
-// Waits for it, at most 30 s; throws what was waited for.
-void wait_for(const std::string& what, const std::function<bool()>& is_so);
 
 }  // namespace trinco::detail::test

@@ -1,4 +1,4 @@
-#include "tests/store/etcd/go_client.hpp"
+#include "tests/store/go_client.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -10,8 +10,6 @@
 
 #include <array>
 #include <stdexcept>
-
-#include "tests/store/etcd/test_etcd.hpp"
 
 namespace trinco::detail::test {
 namespace {

@@ -1,5 +1,6 @@
-// A process of Go's own client (tests/store/etcd/go, which says what it understands), driven line
-// by line. It ends with the object, and with the thread that began it.
+// A process of Go's own client of a store (tests/store/etcd/go and tests/store/consul/go, which say
+// what they understand), driven line by line. It ends with the object, and with the thread that
+// began it.
 //
 // Threads: one at a time. Whatever cannot be done in 30 s throws std::runtime_error.
 #pragma once
@@ -13,7 +14,9 @@
 
 namespace trinco::detail::test {
 
-inline constexpr const char* go_client_program = "etcd-interop";  // for find_test_program
+// For find_test_program.
+inline constexpr const char* go_client_program = "etcd-interop";
+inline constexpr const char* consul_go_client_program = "consul-interop";
 
 class go_client {
 public:
