@@ -30,6 +30,7 @@ OPTIONS = dict(QUICK, open_for_ms=60000, open_max_ms=60000, window_ms=10000, liv
                sync_interval_ms=1000, minimum_calls=100, store_timeout_ms=1000,
                degraded_after_ms=5000)
 PAUSE = 0.25  # s between rounds
+MOST_OF_BARE = 2.5  # docs/decisions/0051-what-fifty-processes-are-measured-by.md
 
 
 class Reader:
@@ -61,11 +62,17 @@ def trips(scene, processes, rounds, load):
         fleet[0].say('trip i0 ' + breaker)
         time.sleep(0.1)
         tell(fleet, 'tell')
-        began = fleet[0].answer('tripped')['tripped']
+        tripped = fleet[0].answer('tripped')
+        if tripped['error'] != 'Success':
+            raise AssertionError('the trip: %s' % tripped['error'])
+        began = tripped['tripped']
 
         def opened():
             told = events(fleet, breaker, 'state_changed', since)
-            return [e for e in told if e['to'] == 'open']
+            opened = [e for e in told if e['to'] == 'open']
+            if len(opened) < INSTANCES:
+                tell(fleet, 'tell')  # one that came later has kept it
+            return opened
         wait_for(lambda: len(opened()) == INSTANCES, 10, 'all are open')
         found.append([(e['at'] - began) / 1000 for e in opened()])
         fleet[0].say('reset i0 ' + breaker)
@@ -126,7 +133,7 @@ def main():
                                     ('bare publication by epoll', by_epoll)):
             print('%s -> the first of 50 processes: %.2f ms, each after it: %.0f us, last: %.2f ms'
                   % (what, first, (last - first) * 1000 / (INSTANCES - 1), last))
-        met = row('trip / bare publication', many[1] / bare[1], '', 1.5) and met
+        met = row('trip / bare publication', many[1] / bare[1], '', MOST_OF_BARE) and met
     return 0 if met else 1
 
 

@@ -1,6 +1,9 @@
 // Calls that need the store's answer: asynchronously on the loop, and for threads that wait.
 
-#include <condition_variable>
+#include <semaphore.h>
+
+#include <cerrno>
+#include <ctime>
 #include <mutex>
 #include <utility>
 
@@ -12,28 +15,42 @@ namespace trinco::detail {
 namespace {
 
 // A place where one thread waits for the loop's answer. An answer that comes after it has gone is
-// dropped; one that must not be (a permit) is claimed before it is made.
+// dropped; one that must not be (a permit) is claimed before it is made. A thread that wakes from a
+// condition variable has two system calls to make, one from this semaphore none.
 template <class T>
 class mailbox {
 public:
+    mailbox() { ::sem_init(&arrived_, 0, 0); }
+    ~mailbox() { ::sem_destroy(&arrived_); }
+    mailbox(const mailbox&) = delete;
+    mailbox& operator=(const mailbox&) = delete;
+
     // Whether somebody waits. Who is told so must put an answer at once: the thread then stays.
     [[nodiscard]] bool claim() {
         const std::lock_guard hold(m_);
         claimed_ = !gone_;
         return claimed_;
     }
+    // Once.
     void put(T answer) {
         {
             const std::lock_guard hold(m_);
             if (gone_) return;
             answer_ = std::move(answer);
         }
-        arrived_.notify_one();  // without the lock, for which the thread would wait again
+        ::sem_post(&arrived_);  // without the lock, for which the thread would wait again
     }
     std::optional<T> wait(std::chrono::milliseconds bound) {
-        const auto here = [this] { return answer_.has_value(); };
+        const auto until = time_after(bound);
+        while (::sem_clockwait(&arrived_, CLOCK_MONOTONIC, &until) != 0 && errno == EINTR) {
+        }
         std::unique_lock hold(m_);
-        if (!arrived_.wait_for(hold, bound, here) && claimed_) arrived_.wait(hold, here);
+        if (!answer_ && claimed_) {
+            hold.unlock();
+            while (::sem_wait(&arrived_) != 0) {
+            }
+            hold.lock();
+        }
         gone_ = true;
         return std::move(answer_);
     }
@@ -43,8 +60,17 @@ public:
     }
 
 private:
+    static ::timespec time_after(std::chrono::milliseconds bound) {
+        using namespace std::chrono;
+        ::timespec now{};
+        ::clock_gettime(CLOCK_MONOTONIC, &now);
+        const auto until = seconds(now.tv_sec) + nanoseconds(now.tv_nsec) + bound;
+        const auto whole = duration_cast<seconds>(until);
+        return {whole.count(), (until - whole).count()};
+    }
+
     std::mutex m_;
-    std::condition_variable arrived_;
+    ::sem_t arrived_{};
     std::optional<T> answer_;
     bool gone_ = false;
     bool claimed_ = false;
