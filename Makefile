@@ -9,7 +9,8 @@ CTEST = ctest --output-on-failure --parallel $(JOBS) --no-tests=error
 
 .DEFAULT_GOAL := build
 .PHONY: build demo test servers bench torture torture-redis torture-etcd differential sanitize \
-        mutants format install setup help test-debian13 test-etcd clean packages simulate
+        mutants format install setup help test-consul test-debian13 test-etcd clean packages \
+        simulate
 
 ## build everything, tests too, into build/release (what `make` alone does)
 build: build/$(BUILD)/build.ninja
@@ -36,6 +37,18 @@ test-etcd: build
 	@TRINCO_ETCD_SEEDS=2000 build/$(BUILD)/tests/store/etcd/etcd_random_test $(ARGS)
 	@TRINCO_SEEDS=2000 build/$(BUILD)/tests/sim/lock_sim_test \
 	    --gtest_filter='LockSim.OnEtcd*' $(ARGS)
+
+## locks on Consul at length: on a real one, and over 2,000 random histories
+test-consul: build
+	@scripts/servers || true
+	@for program in build/$(BUILD)/tests/store/consul/*_realtime_test \
+	    build/$(BUILD)/tests/contract/lock_consul_realtime_test; do \
+	    echo "== $$program"; \
+	    TRINCO_CONSUL_LONG=1 $$program --gtest_brief=1 $(ARGS) || exit 1; \
+	done
+	@TRINCO_CONSUL_SEEDS=2000 build/$(BUILD)/tests/store/consul/consul_random_test $(ARGS)
+	@TRINCO_SEEDS=2000 build/$(BUILD)/tests/sim/lock_sim_test \
+	    --gtest_filter='LockSim.OnConsul*' $(ARGS)
 
 # The longest first.
 SIMULATIONS := fleet_start lock_sim fleet_one_bad fleet_chaos fleet_forgets fleet_probes \

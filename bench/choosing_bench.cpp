@@ -1,7 +1,8 @@
 // What the ways to guard something cost on each store, in milliseconds: the table of
 // docs/choosing.md.
 //
-//     choosing_bench [URL...]       default: memory:, local: in a new folder, an etcd of one node
+//     choosing_bench [URL...]       default: memory:, local: in a new folder, an etcd of one node,
+//                                   a Consul of one server
 //
 // One caller without contention; 200 rounds of each, their median and the slowest but two (p99).
 #include <algorithm>
@@ -13,8 +14,10 @@
 #include <string>
 #include <vector>
 
+#include "tests/store/consul/test_consul.hpp"
 #include "tests/store/etcd/test_etcd.hpp"
 #include "tests/store/local/scratch_folder.hpp"
+#include "trinco/consul.hpp"
 #include "trinco/etcd.hpp"
 #include "trinco/guarded_write.hpp"
 #include "trinco/local.hpp"
@@ -41,8 +44,8 @@ void measure(const char* what, const std::function<void(std::size_t)>& f) {
 }
 
 void measure_all(const std::string& url) {
-    const auto where = trinco::open(
-        url, {trinco::drivers::memory(), trinco::drivers::local(), trinco::drivers::etcd()});
+    const auto where = trinco::open(url, {trinco::drivers::memory(), trinco::drivers::local(),
+                                          trinco::drivers::etcd(), trinco::drivers::consul()});
     trinco::session on(where);
     trinco::mutex warm(on, "choosing/warm");
     for (int i = 0; i < 20; ++i) const std::lock_guard hold(warm);
@@ -81,15 +84,20 @@ int main(int argc, char** argv) try {
     measure_all("memory:");
     const test::scratch_folder folder;
     measure_all("local:" + (folder.path() / "choosing.db").string());
-    const auto program = test::find_etcd();
-    if (!program) {
+    if (const auto program = test::find_etcd()) {
+        test::etcd_settings one_node;
+        one_node.program = *program;
+        const test::test_etcd server(std::move(one_node));
+        measure_all("etcd://" + server.address());
+    } else {
         std::puts("etcd: left out, there is none; try `make servers`");
-        return 0;
     }
-    test::etcd_settings one_node;
-    one_node.program = *program;
-    const test::test_etcd server(std::move(one_node));
-    measure_all("etcd://" + server.address());
+    if (const auto program = test::find_consul()) {
+        const test::test_consul server({.program = *program});
+        measure_all("consul://" + server.address());
+    } else {
+        std::puts("consul: left out, there is none; try `make servers`");
+    }
     return 0;
 } catch (const std::exception& e) {
     std::fprintf(stderr, "%s\n", e.what());

@@ -2,17 +2,8 @@
 //
 //     etcd_bench [ROUNDS]      of lock + unlock, 2,000 unless said
 //
-// What is compared alternates, one operation at a time, in an order that changes with each round,
-// so that what the disk and the machine do meets all; each is a process of its own, and measures
-// itself. Waiting processes are looked at from outside.
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
+// What is compared takes turns (timed_process.hpp). Waiting processes are looked at from outside.
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -25,6 +16,7 @@
 
 #include "bench/etcd_counted.hpp"
 #include "bench/figures.hpp"
+#include "bench/timed_process.hpp"
 #include "tests/store/etcd/bare_etcd.hpp"
 #include "tests/store/etcd/many_waiters.hpp"
 #include "tests/store/etcd/test_etcd.hpp"
@@ -43,58 +35,9 @@ using trinco::detail::test::go_client;
 using trinco::detail::test::many_waiters;
 using trinco::detail::test::test_etcd;
 
-constexpr int warm_up = 100;
 constexpr int queue_length = 1'000;
 constexpr int hand_overs = 300;
 constexpr int many = 10'000;
-
-// A process of its own, since several clients in one get in each other's way; it says how long what
-// it was asked for took. It is forked, before this one opens a store.
-class timed_process {
-public:
-    // `make`, in the new process, makes what is done each time.
-    explicit timed_process(const std::function<std::function<void()>()>& make) {
-        std::array<int, 2> ends{};
-        if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) std::abort();
-        pid_ = ::fork();
-        if (pid_ == 0) {
-            ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-            ::close(ends[0]);
-            serve(make(), ends[1]);
-            ::_exit(0);
-        }
-        ::close(ends[1]);
-        ours_ = ends[0];
-    }
-    ~timed_process() {
-        ::close(ours_);
-        ::kill(pid_, SIGKILL);
-        ::waitpid(pid_, nullptr, 0);
-    }
-    timed_process(const timed_process&) = delete;
-    timed_process& operator=(const timed_process&) = delete;
-
-    double microseconds() {
-        double took = 0;
-        if (::send(ours_, "x", 1, 0) != 1 || ::recv(ours_, &took, sizeof took, 0) != sizeof took) {
-            std::abort();
-        }
-        return took;
-    }
-
-private:
-    static void serve(const std::function<void()>& act, int commands) {
-        for (char c = 0; ::recv(commands, &c, 1, 0) == 1;) {
-            const auto begin = clock_type::now();
-            act();
-            const double took = microseconds_since(begin);
-            if (::send(commands, &took, sizeof took, 0) != sizeof took) return;
-        }
-    }
-
-    ::pid_t pid_ = -1;
-    int ours_ = -1;
-};
 
 std::function<void()> make_ours(const std::string& url) {
     const auto where =
@@ -122,35 +65,29 @@ std::function<void()> make_own_steps(std::uint16_t port, const std::string& leas
 
 void lock_and_unlock(figures& out, timed_process& locks, timed_process& commits,
                      timed_process& steps, go_client* go, int rounds) {
-    std::vector<double> ours, two_commits, own_steps, theirs;
-    const std::array<std::function<void()>, 4> turns{
-        [&] { ours.push_back(locks.microseconds()); },
-        [&] { two_commits.push_back(commits.microseconds()); },
-        [&] { own_steps.push_back(steps.microseconds()); },
-        [&] {
-            if (go == nullptr) return;
+    std::vector<std::function<double()>> sides{[&] { return locks.microseconds(); },
+                                               [&] { return commits.microseconds(); },
+                                               [&] { return steps.microseconds(); }};
+    if (go != nullptr) {
+        sides.emplace_back([&] {
             const auto said = go->ask("g", "time theirs");  // "took NANOSECONDS"
-            theirs.push_back(std::atof(said.c_str() + said.find(' ')) / 1'000);
-        }};
-    std::array<std::size_t, 4> order{0, 1, 2, 3};
-    for (int i = 0; i < rounds + warm_up; ++i) {
-        for (const auto turn : order) turns[turn]();
-        std::next_permutation(order.begin(), order.end());
-        if (i != warm_up) continue;
-        for (auto* all : {&ours, &two_commits, &own_steps, &theirs}) all->clear();
+            return std::atof(said.c_str() + said.find(' ')) / 1'000;
+        });
     }
-    figures::beside("lock + unlock, uncontended, median", median(ours), "us");
-    figures::beside("the same, 99 of 100", share(ours, 0.99), "us");
-    figures::beside("two bare commits, median", median(two_commits), "us");
-    out.most("lock + unlock / two bare commits", median(ours) / median(two_commits), "", 1.1);
-    figures::beside("the transactions of a lock, bare, median", median(own_steps), "us");
-    figures::beside("lock + unlock / these", median(ours) / median(own_steps), "");
+    const auto took = take_turns(sides, rounds);
+    const double ours = median(took[0]), two_commits = median(took[1]), own_steps = median(took[2]);
+    figures::beside("lock + unlock, uncontended, median", ours, "us");
+    figures::beside("the same, 99 of 100", share(took[0], 0.99), "us");
+    figures::beside("two bare commits, median", two_commits, "us");
+    out.most("lock + unlock / two bare commits", ours / two_commits, "", 1.1);
+    figures::beside("the transactions of a lock, bare, median", own_steps, "us");
+    figures::beside("lock + unlock / these", ours / own_steps, "");
     if (go == nullptr) {
         std::puts("Go's client was not built: `make servers` builds it where Go is");
         return;
     }
-    figures::beside("Lock + Unlock of Go's client, median", median(theirs), "us");
-    out.most("lock + unlock / that of Go's client", median(ours) / median(theirs), "", 1.02);
+    figures::beside("Lock + Unlock of Go's client, median", median(took[3]), "us");
+    out.most("lock + unlock / that of Go's client", ours / median(took[3]), "", 1.02);
 }
 
 // Each holder's release, until the next one is told.

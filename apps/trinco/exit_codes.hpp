@@ -5,7 +5,8 @@
 namespace trinco::program {
 
 inline constexpr int exit_ok = 0;
-inline constexpr int exit_usage = 64;  // EX_USAGE of sysexits.h: command line or file is wrong
+inline constexpr int exit_nothing = 1;  // what was to be shown is not there
+inline constexpr int exit_usage = 64;   // EX_USAGE of sysexits.h: command line or file is wrong
 inline constexpr int exit_unavailable = 69;   // EX_UNAVAILABLE: the store cannot be used
 inline constexpr int exit_output = 74;        // EX_IOERR: standard output could not be written
 inline constexpr int exit_not_acquired = 75;  // EX_TEMPFAIL: not acquired in time, or breaker open

@@ -43,11 +43,18 @@
 //              loss of the node of the agent that made them: `consul leave`; by its defaults
 //              SIGTERM to an agent that is no server (leave_on_terminate = false avoids that);
 //              autopilot's removal of a server that is dead. Consul ends them between one TTL and
-//              two after the last renewal. Each permit that is held has one more, with the TTL of
-//              its lease.
+//              two after the last renewal, and a leader that is new, or begins again, lets all of
+//              them begin anew. Each permit that is held has one more, with the TTL of its lease.
 // Lock-delay   When a holder is lost that did not give its lock back, Consul keeps the lock from
-//              everybody for some seconds more: 5 s after ours, 15 s after `consul lock`'s.
-//              Permits have none.
+//              everybody for some seconds more: 5 s after ours, 15 s after `consul lock`'s. So the
+//              lock of a holder that was killed is free one to two TTLs and 5 s later. Permits have
+//              no lock-delay, and nor has a lock whose entry an operator deletes (`trinco locks
+//              break`): it is free at once.
+// Kept         What is kept for a time (guarded data, records of `once`) has its end in its flags,
+//              by the wall clock of who wrote it, and is over by the wall clock of who reads it.
+//              Consul knows of neither. It is forgotten only when that time and a margin are over,
+//              the smaller of the time and one hour: by so much clocks may differ, and NTP sees to
+//              it. Reading deletes nothing.
 // Addresses    All are as good. One that does not answer half of a call's time, refuses, knows no
 //              leader or shows a wrong certificate is left for another one, and it comes back by
 //              itself, with random waits of up to 1 s and at once when something is asked for.
@@ -56,9 +63,14 @@
 //              name, at most 96: where there are more they take turns of a second. An agent takes
 //              200 of one host (limits.http_max_conns_per_client), of all its processes together:
 //              where many wait on one machine, raise that.
-// Rights       with ACLs: session:write for the agent's node; key:write for the names of the locks
-//              and, for records and `once`, for what begins with trinco:records/; for guarded
-//              writes for their keys (all behind the prefix).
+// Rights       with ACLs: session:write for the node of the agent; key:write for NAME/.lock of a
+//              lock (with keys=plain for NAME), for all that begins with NAME/ of a semaphore; of
+//              `once` with a KEY for its lock .trinco/once/KEY/.lock (with keys=plain
+//              .trinco/once/KEY) and its record trinco:records/once/KEY; of guarded writes for
+//              their keys. What `trinco` was given as --prefix stands before NAME and before KEY
+//              (.trinco/once/PREFIXKEY/.lock). All of it lies behind the prefix of the URL: with
+//              one, key_prefix "PREFIX/" is all that is needed. What a token may not read is left
+//              out of `trinco locks` and `trinco records` without a word: Consul tells nobody.
 //
 // When the server cannot serve, sessions go on until their deadline and then say so (session.hpp).
 //

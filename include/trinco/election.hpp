@@ -16,7 +16,8 @@
 // Values       1-4096 bytes, shown to everybody: an address, a host name. Of a candidate it is kept
 //              from when it begins to stand.
 // Stores       all that keep locks. On etcd: an election is that of `etcdctl elect NAME` and of
-//              Go's concurrency package.
+//              Go's concurrency package. On Consul: it is the lock of `consul lock NAME`, whose
+//              key has the value.
 #pragma once
 
 #include <chrono>

@@ -13,47 +13,55 @@
 // that is too late is refused (errc::lost), however late it is, and nothing of it is applied.
 //
 // Guards       Every kind of lock: mutex, election (only the leader writes), lock_all (all of its
-//              names are compared), shared_mutex and semaphore. Readers and holders of permits are
-//              refused when they have lost theirs, but several of them write at a time; let them
-//              compare revisions.
+//              names are compared), shared_mutex and semaphore, but not a semaphore on Consul
+//              (errc::not_supported). Readers and holders of permits are refused when they have
+//              lost theirs, but several of them write at a time; let them compare revisions.
 // Belongs to   the grant that was held when the guarded_write was made. Given back and taken again
 //              is another grant: what was read before is old. That is errc::lost, too.
 // Compares     A change with a revision is applied only while the key has that revision; absent
 //              (0): while it is not there. errc::conflict when one differs, and then none of the
 //              changes is applied. Revisions grow with every write to the store.
 // By agreement Which lock guards which key is known to its users alone. Who changes the key under
-//              another lock, or with etcdctl, is not refused.
+//              another lock, or with etcdctl or `consul kv`, is not refused.
 // Keys         1-256 of [A-Za-z0-9._:/-], with a ':' before any '/', and not beginning with
-//              "trinco:": "accounts:7", "stock:blue/left". On etcd the key lies under exactly this
-//              name (behind the URL's prefix), for `etcdctl get` and for programs in any language.
+//              "trinco:": "accounts:7", "stock:blue/left". On etcd and Consul the key lies under
+//              exactly this name (behind the URL's prefix), for `etcdctl get`, `consul kv get` and
+//              programs in any language. On Consul no segment is empty, "." or "..".
 //              No lock's name has a ':', so that a key is never taken for somebody who waits in the
 //              queue of a lock, where Go's and etcdctl's locks would wait for it to go. (Behind a
 //              prefix it lies beneath that name: see trinco/etcd.hpp.)
-// Limits       A value is any bytes, at most 128 KiB; 64 distinct keys a write, 1 MiB in all. The
-//              store is one for locks: for what belongs to them, not for bulk.
+// Limits       A value is any bytes, at most 128 KiB; 64 distinct keys a write, 1 MiB in all, on
+//              Consul 256 KiB (errc::invalid). The store is one for locks: for what belongs to
+//              them, not for bulk.
 // Kept         for ever, or for as long as keep_for says, counted from the write on the store's
 //              clock; never shorter. On etcd longer: by up to a sixteenth, at least for as long as
 //              its shortest lease (2 s by its defaults), and from its beginning again after each
-//              change of its leader.
+//              change of its leader. Consul has no clock for keys: there the wall clocks of the
+//              machines count, of the one that writes and of the one that reads, and the key is
+//              there for the time and a margin, the smaller of the time and one hour. Keep the
+//              clocks together (NTP): for a machine whose clock is ahead of the writer's by more
+//              than the margin it is gone earlier. Reading deletes nothing: `consul kv get` and
+//              other programs still find a key whose time is over.
 // Unknown      A write that had no answer in time may be applied later, even after a later write of
 //              the same holder, though never when giving it back was acknowledged, or somebody
 //              else was granted it. Read back and compare revisions, or give the lock back and
 //              begin again. What is said of later attempts (lost, conflict) is of those alone.
-// Durable      when commit returns: on the disk of local:, on a majority of etcd's members.
+// Durable      when commit returns: on the disk of local:, on a majority of etcd's members or
+//              Consul's servers.
 //
-// Stores       memory:, local: and etcd:.
+// Stores       memory:, local:, etcd: and Consul.
 // Threads      Different objects from any thread; one object is one thread's at a time.
 // Ownership    It may outlive its lock, and is refused then.
 // Errors       lock_error, and twins with std::error_code. Nothing was changed: lost (not held any
 //              more), not_held (it was not when this was made), conflict, unavailable, denied,
-//              invalid (no changes), not_supported (a store without guarded writes),
-//              would_deadlock (on the store's own thread), shut_down, forked, busy (too large for
-//              the store, or it is full). unknown_outcome: no answer within the session's
+//              invalid (no changes), not_supported (a store without guarded writes, or a permit
+//              on Consul), would_deadlock (on the store's own thread), shut_down, forked, busy (too
+//              large for the store, or it is full). unknown_outcome: no answer within the session's
 //              request_timeout; or etcd is full, and makes the change that fills it all the same.
 //              put, erase and keep_for throw lock_error invalid for what is out of range.
-// Cost         commit: one transaction; on etcd one commit of the cluster, as taking a lock is. One
-//              with keep_for asks for a lease beside it, at most once in a sixteenth of that time.
-//              read_guarded: one linearizable read.
+// Cost         commit: one transaction; on etcd and Consul one commit of the cluster, as taking a
+//              lock is. On etcd one with keep_for asks for a lease beside it, at most once in a
+//              sixteenth of that time. read_guarded: one linearizable read.
 #pragma once
 
 #include <chrono>
@@ -97,9 +105,9 @@ public:
     // Of all keys that are put: 1 s ... 366 days; 0 (default): for ever. A later write counts anew.
     guarded_write& keep_for(std::chrono::seconds d);
 
-    // All changes or none; the new revision of all of them. Blocks at most request_timeout and half
-    // a second. May be called again, for the same changes; after unknown_outcome a conflict may be
-    // one with oneself.
+    // All changes or none; the new revision of all of them (of erasures alone 0 on Consul, which
+    // tells none). Blocks at most request_timeout and half a second. May be called again, for the
+    // same changes; after unknown_outcome a conflict may be one with oneself.
     std::uint64_t commit();
     std::uint64_t commit(std::error_code& error);
 

@@ -7,8 +7,9 @@
 //              threads: taking it while it is held or waited for is errc::would_deadlock. Give each
 //              contender its own.
 // Order        Where the store keeps a queue (memory:, local:, etcd:) locks are granted in the
-//              order in which the store took the requests. A waiter costs the store nothing while
-//              it waits.
+//              order in which the store took the requests. Consul keeps none: whoever asks first
+//              when a lock is free has it. A waiter costs the store nothing while it waits, but on
+//              Consul a blocking query.
 // Waiting      goes on as long as it takes, or ends with a stop_token or a time, and then at once:
 //              what may remain at the store is cleared in the background. After waiting, ownership
 //              is confirmed by a read at the store and the session's state before it returns. While
@@ -20,7 +21,8 @@
 //              session lives; giving back what was lost does nothing.
 // Giving back  removes exactly this object's entry and never another's, waits at most the session's
 //              request_timeout for the answer, and does not throw. Without an answer the session
-//              goes on until it has one; others wait for it until then, at most a TTL.
+//              goes on until it has one; others wait for it until then, at most a TTL, on Consul
+//              up to two and its lock-delay (trinco/consul.hpp).
 //
 // Threads      Every member from any thread, except that moving and destroying exclude others.
 // Ownership    Keeps its session's lease alive in no way: when the session is closed, it is lost.
@@ -29,8 +31,9 @@
 //              lost(), which wait for no callback; what is registered on them must be quick.
 // Names        1-200 of [A-Za-z0-9._/-]: segments separated by '/', none of them empty or "..", no
 //              '/' at the end. One '/' may lead and is a part of the name: "/a" and "a" are two
-//              locks. Consul has no such keys: there a leading '/' will be errc::invalid. All kinds
-//              of locks of one name stand in one queue.
+//              locks. All kinds of locks of one name stand in one queue. On Consul errc::invalid is
+//              also a leading '/', a segment "." and a last one ".lock"; and a semaphore and the
+//              other kinds of one name refuse each other (errc::limit_mismatch).
 // Errors       lock_error, and twins with std::error_code: invalid (name), would_deadlock,
 //              canceled, unavailable and unknown_outcome (the store did not answer in time),
 //              denied, lost, shut_down, forked; not_supported where the store does not offer this

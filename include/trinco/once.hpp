@@ -31,10 +31,15 @@
 //              unless they ask for another attempt (retry_on_failure), which has a new run id.
 // Fingerprint  A hash of the input: the same key with another one is errc::key_reused, a mistake of
 //              the caller that would otherwise be given the result of something else.
-// Kept         for `keep` after it has ended, a day unless it is said, on the store's clock, and
-//              never shorter; on etcd somewhat longer, as guarded data (trinco/guarded_write.hpp).
-//              Afterwards the key is as new, and who asks again runs f again: let it be the longest
-//              time after which anybody may still try again, and a margin.
+// Kept         for `keep` after it has ended, a day unless it is said. Afterwards the key is as
+//              new, and who asks again runs f again: let it be the longest time after which anybody
+//              may still try again, and a margin. It is the store's clock that counts, and `keep`
+//              is never shorter; on etcd it is somewhat longer, as of guarded data
+//              (trinco/guarded_write.hpp). Consul has no clock for this: there the wall clocks of
+//              the machines count, of the one that ran f and of the one that asks, and a record is
+//              forgotten only after `keep` and a margin, the smaller of `keep` and one hour. Keep
+//              the clocks together (NTP): a machine whose clock is ahead by more than the margin
+//              forgets earlier than `keep`, and runs f again.
 //              One that runs, or was interrupted, is kept until it has ended or is resolved.
 // A result     is at most 64 KiB. What is longer was done all the same, and is recorded as a
 //              failure that says so.

@@ -8,15 +8,19 @@
 // Each object takes one of the n permits, as each trinco::mutex is one contender; who wants three
 // makes three. Owner, order, waiting, loss, threads, names, errors and cost are those of all locks:
 // trinco/lock_handle.hpp. A permit that nobody gives back, because its process died, is free again
-// at the latest a TTL later.
+// at the latest a TTL later, on Consul two.
 //
-// n            1 ... 1,000,000. It is not kept by anybody but those who hold or wait: all of them
-//              must name the same. Another n while they do is errc::limit_mismatch, for who comes
-//              later. A mutex of the same name excludes all permits.
-// Woken        The first in line is woken by whichever holder leaves, the others by nobody.
+// n            1 ... 1,000,000; on Consul at most 500, more is errc::invalid. It is not kept by
+//              anybody but those who hold or wait: all of them must name the same. Another n while
+//              they do is errc::limit_mismatch, for who comes later. A mutex of the same name
+//              excludes all permits; on Consul each of the two refuses the other. There the permits
+//              of holders that died count for this until somebody with the same n takes one.
+// Woken        The first in line is woken by whichever holder leaves, the others by nobody; on
+//              Consul all who wait are.
 // Tokens       None: several hold it at once, so that a resource could not tell an old holder by
 //              its number.
-// Stores       memory:, local: and etcd:; Consul's are unordered.
+// Stores       memory:, local:, etcd: and Consul, where permits are those of `consul lock -n` and
+//              Go's api.Semaphore, and whoever waits has no place in a line.
 #pragma once
 
 #include <chrono>

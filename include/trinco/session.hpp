@@ -8,7 +8,8 @@
 // The store grants a lease for a TTL, and the session renews it in the background. All locks of the
 // session hang on it: as long as it lives they are held, when it ends the store gives them to
 // others. A process that dies releases its locks by no longer renewing, at the latest one TTL
-// later.
+// later; on Consul up to two TTLs and 5 s (trinco/consul.hpp). A cluster whose leader changes
+// meanwhile lets the TTL begin anew.
 //
 // What a lock can and cannot do
 //   It lets one holder at a time work, as long as the holder's process runs. The session knows when
@@ -96,7 +97,7 @@ struct session_options {
     // How long the store keeps the locks of a process that died. 1 s ... 24 h, and what the store
     // allows. Default 15 s: shorter means faster take-over and less patience with a store or a
     // network that is away, of which about half a TTL is survived (States). It must be well above
-    // ten round trips to the store.
+    // ten round trips to the store. On Consul at least 10 s, and kept for up to twice as long.
     std::chrono::seconds ttl{15};
     // Names the holder to operators; at most 256 bytes. Default: host name and process id.
     std::string label{};
@@ -136,7 +137,8 @@ public:
     [[nodiscard]] std::chrono::seconds ttl() const;
 
     // Ends the lease and all locks of it. Blocks at most request_timeout; without an answer by then
-    // (unavailable, unknown_outcome) the lease ends by itself, at most a TTL later. Repeatable.
+    // (unavailable, unknown_outcome) the lease ends by itself, at most a TTL later, on Consul two.
+    // Repeatable.
     void close();
     void close(std::error_code& error);
 

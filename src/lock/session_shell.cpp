@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -10,7 +11,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto slack = 500ms;  // beyond a deadline of the loop, for a busy machine
+constexpr auto slack = 500ms;      // beyond a deadline of the loop, for a busy machine
+constexpr auto look_every = 10ms;  // whether an opening is in vain
 constexpr auto callbacks_bound = 5'000ms;
 constexpr std::size_t longest_label = 256;
 
@@ -132,9 +134,12 @@ std::shared_ptr<awaited> session_shell::begin_to_open(std::optional<first_claim>
     return answer;
 }
 
-std::error_code session_shell::opened(const std::shared_ptr<awaited>& answer) {
-    const auto bound = options_.open_timeout + options_.request_timeout + slack;
-    if (!answer->wait_until(std::chrono::steady_clock::now() + bound)) {
+std::error_code session_shell::opened(const std::shared_ptr<awaited>& answer,
+                                      const std::function<bool()>& in_vain) {
+    using steady = std::chrono::steady_clock;
+    const auto bound = steady::now() + options_.open_timeout + options_.request_timeout + slack;
+    while (!answer->wait_until(in_vain ? std::min(bound, steady::now() + look_every) : bound)) {
+        if (steady::now() < bound && !(in_vain && in_vain())) continue;
         answer->set(errc::unavailable);
         close();
     }

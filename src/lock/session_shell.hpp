@@ -76,7 +76,9 @@ public:
     }
     // The same in two steps, for one who does something else meanwhile: run the loop, say.
     [[nodiscard]] std::shared_ptr<awaited> begin_to_open(std::optional<first_claim> first);
-    std::error_code opened(const std::shared_ptr<awaited>& answer);
+    // `in_vain`: asked again and again; true gives it up as if its time were over.
+    std::error_code opened(const std::shared_ptr<awaited>& answer,
+                           const std::function<bool()>& in_vain = {});
     std::error_code close();
     // Waits for callbacks that run or are due, in bounded time; for the destructor of the session.
     void drain_callbacks();

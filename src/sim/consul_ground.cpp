@@ -37,8 +37,11 @@ public:
             if (permit && !has_permit(*permit)) continue;
             lock_row row;
             row.name = permit ? permit->name : *name;
-            row.lease = permit ? lease_of(kv.session) : kv.session;
-            if (const auto note = note_of(kv.value)) row.id = note->id;
+            row.lease = kv.session;
+            if (const auto note = note_of(kv.value)) {
+                row.id = note->id;
+                if (permit) row.lease = note->lease;
+            }
             row.holds = true;
             row.left = consul_.left(kv.session);
             out.push_back(std::move(row));
@@ -55,7 +58,7 @@ public:
     bool keeps_order() const override { return false; }
     std::uint32_t permits() const override { return 2; }
 
-    std::uint64_t own_faults() const override { return 4; }
+    std::uint64_t own_faults() const override { return 5; }
     void fault(std::uint64_t kind, boot_clock::time_point over) override {
         // A leader that was deposed learns it before any lease could run out.
         const auto longest = std::min<boot_clock::duration>(over - world_.now(), 8s);
@@ -64,11 +67,16 @@ public:
             case 0:
                 world_.note("the leader is gone");
                 return consul_.lose_leader(world_.between(1ms, longest));
-            case 1: world_.note("lock-delays are forgotten"); return consul_.restart_leader();
+            case 1:
+                world_.note("the leader begins again, and lock-delays with it");
+                return consul_.restart_leader();
             case 2:
                 world_.note("watches are not told, or told nothing new");
                 consul_.lose_news(world_.below(3));
                 return consul_.tell_nothing_new();
+            case 3:
+                world_.note("watches are deaf");
+                return consul_.deafen(world_.between(1s, 60s), 0.5);
             default:
                 world_.note("a leader is deposed and does not know it");
                 return consul_.depose_leader(world_.between(1ms, longest));
@@ -81,13 +89,6 @@ private:
     [[nodiscard]] bool has_permit(const contender& who) const {
         const auto list = consul_.all().find(semaphore_key("", who.name));
         return list != consul_.all().end() && has_place(list->second, who.session);
-    }
-    // The session of a permit is named after it.
-    [[nodiscard]] std::string lease_of(const std::string& session) const {
-        const auto facts = consul_.facts(session);
-        if (!facts) return {};
-        const auto at = facts->name.rfind(' ');
-        return facts->name.substr(at + 1, facts->name.size() - at - 2);
     }
 
     world& world_;

@@ -44,8 +44,9 @@ public:
 // Three members of etcd, with leases that a new leader begins anew, events that are lost,
 // compaction, and a leader that was deposed and does not know it.
 [[nodiscard]] std::unique_ptr<lock_ground> make_etcd_ground(world& w, network& net);
-// Three servers of Consul, with sessions that a new leader begins anew, lock-delays that are
-// forgotten, watches that are told nothing, and a leader that was deposed and does not know it.
+// Three servers of Consul, with sessions that a new leader begins anew, lock-delays that begin
+// anew with a server, watches that are told nothing, and a leader that was deposed and does not
+// know it.
 [[nodiscard]] std::unique_ptr<lock_ground> make_consul_ground(world& w, network& net);
 
 }  // namespace trinco::sim

@@ -15,6 +15,8 @@ namespace {
 
 constexpr auto leader_looks_every = 500ms;
 constexpr std::size_t most_operations = 128;
+constexpr std::size_t most_bytes = 524'288;  // of a transaction
+constexpr auto deaf_most = 60s;
 constexpr std::chrono::seconds ttl_min{10};
 constexpr std::chrono::seconds ttl_max{86'400};
 constexpr std::chrono::milliseconds delay_max{60'000};
@@ -26,6 +28,24 @@ refused because(refusal_t why, const operation& what) {
 key_value without_value(key_value kv) {
     kv.value.clear();
     return kv;
+}
+
+// As JSON with values in base64, roughly.
+std::size_t size_of(const txn_request& what) {
+    constexpr std::size_t names = 100;
+    std::size_t n = 0;
+    for (const auto& one : what.operations) n += names + one.key.size() + one.value.size() * 4 / 3;
+    return n;
+}
+
+// Whether the server would redirect from the path of that key, to one without such segments.
+bool is_cleaned(std::string_view key) {
+    while (!key.empty()) {
+        const auto segment = key.substr(0, key.find('/'));
+        if (segment.empty() || segment == "." || segment == "..") return true;
+        key.remove_prefix(std::min(key.size(), segment.size() + 1));
+    }
+    return false;
 }
 
 }  // namespace
@@ -137,16 +157,17 @@ simulated_consul::refusal simulated_consul::carry_out(const operation& what, sta
 }
 
 simulated_consul::answer<txn_reply> simulated_consul::txn(const txn_request& what) {
-    if (what.operations.empty() || what.operations.size() > most_operations) {
-        return {errc::invalid, {}};
+    if (what.operations.empty()) return {errc::invalid, {}};
+    // 413
+    if (what.operations.size() > most_operations || size_of(what) > most_bytes) {
+        return {errc::busy, {}};
     }
     answer<txn_reply> out;
     auto& refusals = out.value.refusals;
     for (std::size_t i = 0; i < what.operations.size(); ++i) {
-        const auto& one = what.operations[i];
-        if (one.verb == verb_t::lock && delays(one.key)) {
-            refusals.push_back(because(refusal_t::lock_delay, one));
-            refusals.back().operation = i;
+        if (auto no = refused_before(what.operations[i])) {
+            no->operation = i;
+            refusals.push_back(std::move(*no));
         }
     }
     if (!refusals.empty()) return out;  // told alone
@@ -166,6 +187,7 @@ simulated_consul::answer<txn_reply> simulated_consul::txn(const txn_request& wha
         return out;
     }
     out.value.applied = true;
+    std::erase_if(out.value.rows, [this](const auto& kv) { return !may_read(kv.key); });
     if (!writes) return out;
     next.index = state_.index;
     state_ = std::move(next);
@@ -173,14 +195,35 @@ simulated_consul::answer<txn_reply> simulated_consul::txn(const txn_request& wha
     return out;
 }
 
-read_reply simulated_consul::read(const read_request& what) const {
+// Rights and lock-delays are looked at before the transaction is begun.
+simulated_consul::refusal simulated_consul::refused_before(const operation& what) const {
+    switch (what.verb) {
+        case verb_t::get:
+        case verb_t::get_tree: return std::nullopt;
+        case verb_t::check_index:
+        case verb_t::check_session:
+            if (!may_read(what.key)) return because(refusal_t::denied, what);
+            return std::nullopt;
+        default:
+            if (forbidden_.write && what.key.starts_with(*forbidden_.write)) {
+                return because(refusal_t::denied, what);
+            }
+    }
+    if (what.verb != verb_t::lock || !delays(what.key)) return std::nullopt;
+    return because(refusal_t::lock_delay, what);
+}
+
+simulated_consul::answer<read_reply> simulated_consul::read(const read_request& what) const {
     ++reads_;
+    if (is_cleaned(what.key)) return {errc::invalid, {}};
+    if (!what.under && !may_read(what.key)) return {errc::denied, {}};
     const auto& from = what.consistent ? state_ : told_by_leader();
-    read_reply out;
-    out.index = from.index;
+    answer<read_reply> out;
+    out.value.index = from.index;
     for (auto kv = from.keys.lower_bound(what.key);
          kv != from.keys.end() && kv->first.starts_with(what.key); ++kv) {
-        if (what.under || kv->first == what.key) out.rows.push_back(kv->second);
+        const bool asked = what.under || kv->first == what.key;
+        if (asked && may_read(kv->first)) out.value.rows.push_back(kv->second);
     }
     return out;
 }
@@ -191,12 +234,13 @@ std::vector<std::string> simulated_consul::keys(const std::string& prefix) const
     const auto& all = told_by_leader().keys;
     for (auto kv = all.lower_bound(prefix); kv != all.end() && kv->first.starts_with(prefix);
          ++kv) {
-        out.push_back(kv->first);
+        if (may_read(kv->first)) out.push_back(kv->first);
     }
     return out;
 }
 
 simulated_consul::answer<std::string> simulated_consul::create(const session_request& what) {
+    if (forbidden_.sessions) return {errc::denied, {}};
     if (what.ttl < ttl_min || what.ttl > ttl_max) return {errc::invalid, {}};
     session s;
     // As long as those of Consul, and in their order.
@@ -216,6 +260,7 @@ simulated_consul::answer<std::string> simulated_consul::create(const session_req
 }
 
 simulated_consul::answer<std::chrono::seconds> simulated_consul::renew(const std::string& id) {
+    if (forbidden_.sessions) return {errc::denied, {}};
     if (world_.now() < deposed_until_) {
         const auto at = deposed_knows_.sessions.find(id);
         if (at == deposed_knows_.sessions.end()) return {errc::lost, {}};
@@ -235,7 +280,8 @@ void simulated_consul::destroy(const std::string& id) {
 void simulated_consul::end(const std::string& id) {
     const auto facts = state_.sessions.at(id).facts;
     const auto at = ++state_.index;
-    const auto until = world_.now() + std::min(facts.lock_delay, delay_max);
+    const auto delay = std::min(facts.lock_delay, delay_max);
+    const auto until = world_.now() + delay;
     ++writes_;
     state_.sessions.erase(id);
     for (auto kv = state_.keys.begin(); kv != state_.keys.end();) {
@@ -244,6 +290,7 @@ void simulated_consul::end(const std::string& id) {
             continue;
         }
         for (auto& of_server : delays_) of_server[kv->first] = until;
+        logged_delays_[kv->first] = delay;
         if (facts.erases) {
             kv = state_.keys.erase(kv);
             continue;
@@ -280,12 +327,29 @@ void simulated_consul::depose_leader(boot_clock::duration unknown_for) {
 
 void simulated_consul::lead_anew() {
     leader_ = (leader_ + 1) % nodes_.size();
+    begin_sessions_anew();
+}
+
+void simulated_consul::begin_sessions_anew() {
     for (auto& [id, one] : state_.sessions) one.ends = world_.now() + 2 * one.facts.ttl;
+}
+
+void simulated_consul::restart_leader() {
+    for (const auto& [key, delay] : logged_delays_) delays_[leader_][key] = world_.now() + delay;
+    begin_sessions_anew();
+}
+
+void simulated_consul::deafen(boot_clock::duration how_long, double share) {
+    for (auto* one : listeners_) {
+        if (world_.chance(share)) one->deafen(world_.now() + how_long);
+    }
 }
 
 void simulated_consul::restore_snapshot() {
     state_ = snapshot_;
     for (auto& one : delays_) one.clear();
+    logged_delays_.clear();
+    deafen(world_.between(0s, deaf_most), 0.5);
     lead_anew();
     for (auto* s : nodes_) net_.break_connections(*s);
     tell();

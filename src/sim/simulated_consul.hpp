@@ -7,9 +7,11 @@
 //
 // A server that is paused (sim::node) does later what it was asked: a write that timed out lands.
 // Sessions end by virtual time, between one TTL and two after they were last renewed; a new leader
-// gives every one two TTLs again. Each server keeps lock-delays in its own memory, which a restart
-// empties, and the leader's alone count. Nothing that is asked of a server without a leader is
-// done.
+// gives every one two TTLs again. Each server has lock-delays of its own, which begin anew when it
+// does, and the leader's alone count. Nothing that is asked of a server without a leader is done.
+//
+// The rights of who asks, the size of a request and paths that the server would clean are looked at
+// as Consul does; of rights there is one set for all.
 //
 // Single-threaded. The cluster must outlive the world's events.
 #pragma once
@@ -36,6 +38,8 @@ public:
     virtual void changed() = 0;
     // A change that no watch is told.
     virtual void missed() {}
+    // What it was told last is all that it is told until then.
+    virtual void deafen(boot_clock::time_point until) { (void)until; }
 };
 
 class simulated_consul {
@@ -59,7 +63,8 @@ public:
     // Requests, as the leader carries them out.
     answer<txn_reply> txn(const txn_request& what);
     // Unless it is consistent, by whoever takes itself for the leader.
-    [[nodiscard]] detail::consul::read_reply read(const detail::consul::read_request& what) const;
+    [[nodiscard]] answer<detail::consul::read_reply> read(
+        const detail::consul::read_request& what) const;
     [[nodiscard]] std::vector<std::string> keys(const std::string& prefix) const;
     answer<std::string> create(const detail::consul::session_request& what);
     answer<std::chrono::seconds> renew(const std::string& session);
@@ -75,14 +80,24 @@ public:
     // Another one leads from now on, which the old one does not know for so long: what is asked
     // without a majority, and renewals, are answered by it as if nothing had happened since.
     void depose_leader(boot_clock::duration unknown_for);
-    // Its lock-delays are forgotten.
-    void restart_leader() { delays_[leader_].clear(); }
-    // The state of before, indexes included; sessions begin anew.
+    // It applies its log again, and leads again: all lock-delays that ever were begin anew, and so
+    // do sessions.
+    void restart_leader();
+    // The state of before, indexes included; sessions begin anew, and some watches are deaf.
     void take_snapshot() { snapshot_ = state_; }
     void restore_snapshot();
+    // That share of those who watch hears nothing for so long, as after a snapshot was restored.
+    void deafen(boot_clock::duration how_long, double share = 1);
     // The next changes are told to no watch; who watches is told without any.
     void lose_news(std::size_t how_many) noexcept { losing_ = how_many; }
     void tell_nothing_new() { tell(); }
+    // From now on nobody may do that: to keys that begin so, as far as one is named.
+    struct forbidden {
+        std::optional<std::string> write = {};
+        std::optional<std::string> read = {};
+        bool sessions = false;  // making and renewing them
+    };
+    void forbid(forbidden what) { forbidden_ = std::move(what); }
 
     // For tests: what is there, what was asked.
     [[nodiscard]] std::uint64_t index() const noexcept { return state_.index; }
@@ -124,7 +139,12 @@ private:
     [[nodiscard]] const state& told_by_leader() const noexcept {
         return world_.now() < deposed_until_ ? deposed_knows_ : state_;
     }
+    [[nodiscard]] bool may_read(const std::string& key) const {
+        return !forbidden_.read || !key.starts_with(*forbidden_.read);
+    }
+    [[nodiscard]] refusal refused_before(const detail::consul::operation& what) const;
     void end(const std::string& session);
+    void begin_sessions_anew();
     void tell();
     void look_at_sessions();
     void lead_anew();
@@ -135,6 +155,8 @@ private:
     state state_;
     state snapshot_;
     std::vector<std::map<std::string, boot_clock::time_point>> delays_;  // of each server
+    std::map<std::string, boot_clock::duration> logged_delays_;          // of the last end
+    forbidden forbidden_;
     std::size_t leader_ = 0;
     boot_clock::time_point leader_again_{};
     boot_clock::time_point deposed_until_{};

@@ -133,9 +133,12 @@ struct simulated_consul_client::open_watch final : consul_listener,
     node& client;
     read_request what;
     on_news news;
+    on_over over;
     std::uint64_t sent = 0;  // answers of the server
     std::optional<std::vector<key_value>> told_last;
-    std::uint64_t received = 0;  // the latest of them at the client
+    boot_clock::time_point deaf_until{};
+    std::vector<key_value> heard_before;  // all that it hears until then
+    std::uint64_t received = 0;           // the latest of them at the client
     std::optional<std::vector<key_value>> known;
     node* server = nullptr;
     boot_clock::time_point heard;
@@ -178,16 +181,32 @@ struct simulated_consul_client::open_watch final : consul_listener,
             if (w && w->cluster.has_leader()) w->answer(false);
         });
     }
+    // One that was told nothing yet asks without an index, and is answered at once.
+    void deafen(boot_clock::time_point until) override {
+        if (!told_last) return;
+        if (deaf_until <= client.now()) heard_before = *told_last;
+        deaf_until = until;
+    }
     // At the server.
     void answer(bool always) {
         if (dropped) return;
-        auto state = cluster.read(what);
+        auto [error, state] = cluster.read(what);
+        if (error) return refuse(error);
+        if (client.now() < deaf_until) state.rows = heard_before;
         if (!always && told_last == state.rows) return;
         told_last = state.rows;
         cluster.net().send(*server, client,
                            [weak = weak_from_this(), n = ++sent, state = std::move(state)] {
                                if (const auto w = weak.lock()) w->take(n, state);
                            });
+    }
+    void refuse(std::error_code why) {
+        cluster.net().send(*server, client, [weak = weak_from_this(), why] {
+            const auto w = weak.lock();
+            if (!w || w->dropped) return;
+            w->drop();
+            w->over(why);
+        });
     }
     // At the client.
     void take(std::uint64_t n, const read_reply& state) {
@@ -248,9 +267,8 @@ op simulated_consul_client::txn(const txn_request& what, deadline by, completion
 
 op simulated_consul_client::read(const read_request& what, deadline by,
                                  completion<read_reply> done) {
-    return ask<read_reply>(true, by, std::move(done), [what](simulated_consul& at) {
-        return bounded(simulated_consul::answer<read_reply>{{}, at.read(what)}, true);
-    });
+    return ask<read_reply>(true, by, std::move(done),
+                           [what](simulated_consul& at) { return bounded(at.read(what), true); });
 }
 
 op simulated_consul_client::keys(std::string_view prefix, deadline by,
@@ -295,9 +313,10 @@ op simulated_consul_client::sessions(deadline by, completion<std::vector<session
     });
 }
 
-op simulated_consul_client::watch(const read_request& what, on_news news, on_over) {
+op simulated_consul_client::watch(const read_request& what, on_news news, on_over over) {
     const auto w = std::make_shared<open_watch>(*shared_, what);
     w->news = std::move(news);
+    w->over = std::move(over);
     const auto id = shared_->next_id++;
     shared_->watches.emplace(id, w);
     w->poke();

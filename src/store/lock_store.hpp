@@ -40,6 +40,7 @@ struct lock_traits {
     bool permits = false;         // offers claim_kind::permit
     bool values = false;          // publish is kept and listed
     bool guarded_writes = false;  // write with a claim compares ownership in the same step
+    bool lists_waiters = true;    // list tells who waits, too
     std::chrono::seconds ttl_min{1};
     std::chrono::seconds ttl_max{86'400};
     std::size_t name_max = 200;  // bytes of one name
@@ -104,7 +105,7 @@ struct eviction {
 struct entry {
     std::string name;
     std::string info;
-    std::string handle;  // identifies exactly this entry to evict
+    std::string handle;  // identifies exactly this entry to evict; begins with its lease and '/'
     claim_kind kind = claim_kind::exclusive;
     bool holds = false;
     std::uint64_t token = 0;
@@ -114,11 +115,16 @@ struct entry {
     // Ago, that it was granted; nullopt: it waits, or the store does not keep it.
     std::optional<std::chrono::milliseconds> held{};
     std::optional<eviction> evicted{};  // who asked it to stop last
+    // `left` is all of its TTL: the store does not tell how much of that is over.
+    bool left_is_whole = false;
+    std::string lease_label{};  // what its lease is called, if the store tells
 };
 
 struct entries {
     std::vector<entry> rows;  // by name, then in queue order
     std::string next;         // hand it to `from`; empty: this was the last page
+    // Of the name that is the whole prefix nothing is told: what lies there may not be read.
+    bool name_is_hidden = false;
 };
 
 inline constexpr std::uint64_t must_be_absent = 0;
@@ -177,6 +183,9 @@ public:
     // Whether all that it kept is gone and not only out of reach: its file was removed or replaced,
     // say. Found out by calls that fail; renew then answers `lost`. Any thread.
     [[nodiscard]] virtual bool is_gone() const noexcept { return false; }
+    // Whether nobody listened at any of its addresses when they were tried last: calls go on trying
+    // until their deadlines, and who cannot wait need not. Any thread, while the store is open.
+    [[nodiscard]] virtual bool is_refused() const noexcept { return false; }
     // Ends the lease and every claim on it. Succeeds when there is nothing to end.
     [[nodiscard]] virtual op revoke(std::string_view lease, deadline by,
                                     completion<ended_claims> done) = 0;

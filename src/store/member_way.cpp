@@ -48,7 +48,8 @@ void member_way::failed(std::size_t member, const std::string& sentence) {
 void member_way::begin_round() {
     rest_.cancel();
     begun_ = loop_.now();
-    failures_ = hopeless_ = 0;
+    failures_ = hopeless_ = refusals_ = 0;
+    refused_ = false;
     order_.resize(to_.count());
     std::iota(order_.begin(), order_.end(), std::size_t{0});
     for (auto i = order_.size(); i > 1; --i) {
@@ -82,6 +83,7 @@ void member_way::answered(std::size_t member, member_word said) {
     if (said.good) return came_up(member);
     trouble_ = std::move(said.sentence);
     ++failures_;
+    if (said.refused) ++refusals_;
     if (said.hopeless) {
         ++hopeless_;
         hopeless_code_ = said.code;
@@ -95,6 +97,7 @@ void member_way::came_up(std::size_t member) {
     order_.clear();
     asked_.clear();
     rounds_ = 0;
+    refused_ = false;
     trouble_.clear();
     if (generation_ == 0 || member != current_) ++generation_;
     current_ = member;
@@ -104,6 +107,7 @@ void member_way::came_up(std::size_t member) {
 }
 
 void member_way::round_failed() {
+    refused_ = refusals_ == failures_;
     if (hopeless_ == failures_) {
         for (auto* one : users_) one->way_is_hopeless(hopeless_code_);
     }

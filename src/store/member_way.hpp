@@ -8,6 +8,7 @@
 //              while idle is no failure: the same member is asked first.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -27,6 +28,7 @@ struct member_word {
     bool hopeless = false;  // it will say the same again
     errc code = errc::unavailable;
     std::string sentence = {};  // why not
+    bool refused = false;       // nobody listens there
 };
 
 // The members, as the way sees them.
@@ -72,6 +74,8 @@ public:
     [[nodiscard]] std::uint64_t generation() const noexcept { return generation_; }
     // Why there is no way; empty while there is.
     [[nodiscard]] const std::string& trouble() const noexcept { return trouble_; }
+    // Whether nobody listened at any of them when all were asked last. Any thread.
+    [[nodiscard]] bool is_refused() const noexcept { return refused_; }
     [[nodiscard]] bool has_others() const { return to_.count() > 1; }
     // Asks nobody any more.
     void stop();
@@ -97,6 +101,8 @@ private:
     std::map<std::size_t, op> asked_;
     std::size_t failures_ = 0;  // in this round
     std::size_t hopeless_ = 0;
+    std::size_t refusals_ = 0;
+    std::atomic<bool> refused_ = false;
     errc hopeless_code_ = errc::unavailable;
     std::uint32_t rounds_ = 0;  // in vain
     deadline begun_{};

@@ -219,6 +219,9 @@ TEST_P(LockStore, PermitsAreGrantedUpToTheirNumber) {
     settle_until([&] { return waits[0]->granted() && waits[1]->granted(); });
     EXPECT_TRUE(waits[0]->granted() && waits[1]->granted());
     EXPECT_FALSE(waits[2]->granted() || waits[3]->granted());
+    for (const auto& row : list(b(), "n").value.rows) {
+        EXPECT_TRUE(row.handle.starts_with(on.id + "/")) << "whose it is: " << row.handle;
+    }
     EXPECT_EQ(enter(b(), claim(open(b()), 1, {permit("n", 3)})).error, errc::limit_mismatch);
     leave(a(), on, 1);
     settle_until([&] { return waits[2]->granted(); });

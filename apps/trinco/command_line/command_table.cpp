@@ -37,25 +37,30 @@ constexpr command_entry entries[] = {
      "refuses lower ones than it has seen is safe from a holder that was paused beyond its time.\n"
      "When the lock is about to be lost (the store was away for too long, see --ttl; the machine "
      "was suspended) the command is stopped before that, and so is it when this program is killed "
-     "or paused. Who is next has the lock of a killed one at once where it is kept by local:, and "
-     "on etcd when its TTL is over. What the command started and left behind is waited for, and "
-     "holds the lock as long as it lives.\n"
-     "A server that cannot be reached is tried for 5 s, whatever --wait and --no-wait say; then "
-     "this ends with 69."},
+     "or paused. Who is next has the lock of a killed one at once where it is kept by local:, on "
+     "etcd when its TTL is over, and on Consul, which keeps no order among those who wait, after "
+     "one to two TTLs and 5 s, since nobody is left who could give it back: 'trinco locks break "
+     "NAME --force' does, once it is certain that the command is gone. What the command started "
+     "and left behind is waited for, and holds the lock as long as it lives.\n"
+     "A server that cannot be reached is tried as long as --wait says, for a second at least and "
+     "5 s at most, and with --no-wait for 5 s unless nobody listens at any of its addresses; then "
+     "this ends with 69. Who has been in the queue waits on in an outage, until --wait is over."},
     {"elect", "", "elect NAME [options] -- COMMAND...",
      "runs a command while it leads, and stands again when it does not", runs_a_command, listed,
      make_elect_command,
      "elect scheduler --value 10.0.0.7:8080 -- scheduler\nelect scheduler --observe",
-     "Of all who stand for a name one leads, and the others wait in the order of their coming. "
-     "When the lead is about to be lost the command is stopped before another one can lead, as "
-     "'trinco lock' does it, and the program stands again; it ends when the command ends by "
-     "itself, with its exit code. The command finds TRINCO_LOCK, TRINCO_LEASE and TRINCO_TOKEN in "
-     "its environment; the token grows with every leader.\n"
-     "A server that cannot be reached at the beginning is tried for 5 s, whatever --wait and "
-     "--no-wait say; then this ends with 69.\n"
+     "Of all who stand for a name one leads, and the others wait in the order of their coming, on "
+     "Consul in none. When the lead is about to be lost the command is stopped before another one "
+     "can lead, as 'trinco lock' does it, and the program stands again; it ends when the command "
+     "ends by itself, with its exit code. The command finds TRINCO_LOCK, TRINCO_LEASE and "
+     "TRINCO_TOKEN in its environment; the token grows with every leader.\n"
+     "A server that cannot be reached at the beginning is tried as long as --wait says, for a "
+     "second at least and 5 s at most, and with --no-wait for 5 s unless nobody listens at any of "
+     "its addresses; then this ends with 69.\n"
      "With --observe no command is run: a line for the leader and one for each change, also that "
-     "there is none. On etcd these are the elections of 'etcdctl elect'. An election and a lock "
-     "of one name are one."},
+     "there is none. On etcd these are the elections of 'etcdctl elect'; on Consul an election is "
+     "the lock of 'consul lock', with the leader's value in its key. An election and a lock of one "
+     "name are one."},
     {"call", "", "call BREAKER [options] -- COMMAND...",
      "runs a command behind a circuit breaker that all processes share", runs_a_command, listed,
      make_call_command,
@@ -88,8 +93,8 @@ constexpr command_entry entries[] = {
      "resolve'. So it is with a command that is ended by a signal: this program ends with 128+n, "
      "and later callers are told. A command that itself exits with 128+n, as a shell does when "
      "what it started was killed, has failed like any other, and that is recorded.\n"
-     "A server that cannot be reached is tried for 5 s, whatever --wait says; then this ends with "
-     "69."},
+     "A server that cannot be reached is tried as long as --wait says, for a second at least and "
+     "5 s at most; then this ends with 69."},
 
     // Nouns, with their verbs.
     {"breakers", "ls", "breakers ls [NAME|PREFIX*...] [options]", "lists circuit breakers",
@@ -142,8 +147,9 @@ constexpr command_entry entries[] = {
      "'trinco doctor' finds that, and --force removes it."},
     {"locks", "ls", "locks ls [NAME|PREFIX*] [options]", "lists locks, their holders and queues",
      runs_none, listed, make_locks_ls, "locks ls 'reports/*' -o json\nlocks ls --for 10s",
-     "WAITERS and WAIT: how many wait for it, and how long the one has waited that waited longest. "
-     "Stores keep no history, so that --for finds out by looking, some twenty times a second:\n"
+     "WAITERS and WAIT: how many wait for it, and how long the one has waited that waited longest; "
+     "on Consul none is seen. Stores keep no history, so that --for finds out by looking, some "
+     "twenty times a second:\n"
      "USED is the share of the looks in which somebody held it (of a semaphore, of its permits). A "
      "lock that is handed on and used more than 70 % makes its users slow: who comes finds a "
      "queue.\n"
@@ -151,7 +157,8 @@ constexpr command_entry entries[] = {
      "the grant or so far, to about 50 ms."},
     {"locks", "show", "locks show NAME [options]",
      "shows who holds one, and who waits, in the order of the queue", runs_none, listed,
-     make_locks_show, "locks show nightly\nlocks show nightly -o json"},
+     make_locks_show, "locks show nightly\nlocks show nightly -o json",
+     "Ends with 1 when nobody holds it or waits for it."},
     {"locks", "watch", "locks watch [NAME|PREFIX*] [options]",
      "prints every change, until interrupted", runs_none, listed, make_locks_watch,
      "locks watch\nlocks watch nightly -o json",
@@ -162,13 +169,17 @@ constexpr command_entry entries[] = {
      "locks break nightly --force --confirm nightly",
      "Asks the holder to give it back, and waits until it has: 'trinco lock' ends its command and "
      "releases. When its TTL is over, or at once with --force, its entry is deleted; then it may "
-     "still work, and what the lock protects should compare tokens. The answer says which it "
-     "was.\nAsks before it acts, unless --confirm repeats the name."},
+     "still work, and what the lock protects should compare tokens. The answer says which it was.\n"
+     "On etcd and Consul the leader of an election cannot be asked, and nor can another program "
+     "that holds it ('etcdctl lock', 'consul lock', Go): --force deletes their entries. On Consul "
+     "a holder that is dead is seen to be so only when its session ends, after one to two TTLs.\n"
+     "Asks before it acts, unless --confirm repeats the name."},
     {"records", "ls", "records ls [KEY|PREFIX*] [options]",
      "lists what is to be done once, and how far it is", runs_none, listed, make_records_ls,
      "records ls\nrecords ls 'invoice/*' -o json"},
     {"records", "show", "records show KEY [options]", "shows one, with its result", runs_none,
-     listed, make_records_show, "records show invoice/42\nrecords show invoice/42 -o json"},
+     listed, make_records_show, "records show invoice/42\nrecords show invoice/42 -o json",
+     "Ends with 1 when nothing is recorded."},
     {"records", "resolve", "records resolve KEY [options]",
      "says what became of one that was interrupted", runs_none, listed, make_records_resolve,
      "records resolve invoice/42 --done 'charge 7'\n"
@@ -182,9 +193,8 @@ constexpr command_entry entries[] = {
      runs_none, listed, demo::make_demo, "demo\ndemo --locks etcd://127.0.0.1:2379",
      "Real processes on this machine, for less than a minute; nothing is needed, nothing is left. "
      "With --breakers the second act alone, its breaker shared through that server. With --locks "
-     "those about locks, kept there, and, where an etcd can be started, what becomes of a lock "
-     "when "
-     "the leader of three nodes is killed.\n"
+     "those about locks, kept in that etcd, and, where an etcd can be started, what becomes of a "
+     "lock when the leader of three nodes is killed. None is played on Consul.\n"
      "Exit code 0: everything that was to be seen was seen."},
     {"demo-sell", "", "demo-sell [options]", "a process of the demo", runs_none, hidden,
      demo::make_demo_sell},

@@ -46,6 +46,10 @@ bool is_etcd(std::string_view url) {
     return detail::scheme_of(url).starts_with("etcd");
 }
 
+bool is_consul(std::string_view url) {
+    return detail::scheme_of(url).starts_with("consul");
+}
+
 // Whether the server is there, lets us in, and takes what locks write under that prefix.
 std::optional<problem> try_out_locks(const settings& with) {
     const auto opened = open_store(with, needs::locks);
@@ -102,6 +106,12 @@ std::variant<shared_store, problem> find_shared_store(settings with) {
 
 std::variant<shared_store, problem> find_shared_locks(const settings& with) {
     const std::string shown = detail::shown_url(with.locks_url);
+    if (is_consul(with.locks_url)) {
+        return problem{
+            exit_usage,
+            "the demonstration plays its acts about locks on this machine's own store "
+            "or on etcd, and none of them on Consul; leave --locks out, or name an etcd"};
+    }
     if (!is_etcd(with.locks_url)) {
         return problem{exit_usage,
                        "the demonstration brings its own store of this machine, and --locks is for "

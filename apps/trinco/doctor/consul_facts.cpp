@@ -47,6 +47,13 @@ std::string joined(const Words& words) {
     return text;
 }
 
+// Names that others have given.
+std::string named(const std::vector<std::string>& foreign) {
+    std::vector<std::string> names;
+    for (const auto& one : foreign) names.push_back(shown(one));
+    return joined(names);
+}
+
 bool has_answered(const consul_status& one) {
     return one.why.empty();
 }
@@ -81,6 +88,15 @@ std::size_t away_of(const std::vector<consul_status>& asked, std::size_t servers
         ++here;
     }
     return std::min(silent, servers - std::min(servers, here));
+}
+
+// What the servers say of each other, from whoever was told; else nothing. A leader that has just
+// begun knows none of them well yet: it would not lead without a majority.
+const consul_status* health_of(const std::vector<consul_status>& asked, std::size_t may_be_away) {
+    const auto told = std::find_if(asked.begin(), asked.end(), [&](const consul_status& one) {
+        return has_answered(one) && one.may_be_lost.has_value() && one.unwell.size() <= may_be_away;
+    });
+    return told == asked.end() ? nullptr : &*told;
 }
 
 // 1.14.3 -> 1014; 0: it is no version.
@@ -161,9 +177,12 @@ void judge_servers(const std::vector<consul_status>& asked, examination& to) {
                       "so, name agents of one datacenter alone: what is locked in the one is free "
                       "in the other");
     }
-    const std::size_t away = away_of(asked, servers.size());
     const std::size_t majority = servers.size() / 2 + 1;
-    const std::size_t spare = std::max(servers.size() - away, majority) - majority;
+    const auto* const health = health_of(asked, servers.size() - majority);
+    const std::size_t unwell = health != nullptr ? health->unwell.size() : 0;
+    const std::size_t away = std::max(unwell, away_of(asked, servers.size()));
+    std::size_t spare = std::max(servers.size() - away, majority) - majority;
+    if (health != nullptr) spare = std::min<std::size_t>(spare, *health->may_be_lost);
     const std::string may = spare == 0 ? "none" : std::to_string(spare);
     auto figures = json_object().add("servers", servers.size()).add("may_be_lost", spare);
     const auto all = counted(servers.size(), "server");
@@ -173,8 +192,12 @@ void judge_servers(const std::vector<consul_status>& asked, examination& to) {
     };
     if (away > 0) {
         const std::size_t here = servers.size() - away;
-        return add(std::to_string(here) + " of " + all + (here == 1 ? " answers: " : " answer: ") +
-                       may + " more may be lost",
+        const std::string which = unwell == 0 ? ""
+                                              : " (" + named(health->unwell) +
+                                                    (unwell == 1 ? " is" : " are") +
+                                                    " not well, by the word of the servers)";
+        return add(std::to_string(here) + " of " + all + (here == 1 ? " answers" : " answer") +
+                       which + ": " + may + " more may be lost",
                    "start those that are away, or find out why they cannot be reached from here");
     }
     const std::string text = all + " (" + joined(servers) + "); " + may + " may be lost";
@@ -291,7 +314,9 @@ std::optional<seconds> least_ttl_in(std::string_view refusal) {
 
 void judge_session_ttl(seconds least, examination& to) {
     auto figures = json_object().add("least_ttl_s", least.count());
-    const std::string text = "a session lives " + duration_words(least) + " or longer";
+    const seconds ours = trinco::detail::consul_locks::shortest_ttl;
+    const std::string text = "a session lives " + duration_words(std::max(least, ours)) +
+                             " or longer" + (least < ours ? ", as Trinco asks for them" : "");
     if (least > lease_timing::default_ttl) {
         finding one{level::warn, "ttl",
                     text +

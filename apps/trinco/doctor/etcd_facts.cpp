@@ -121,18 +121,39 @@ std::vector<std::string> those_not_in(const std::vector<etcd_status>& asked,
     return others;
 }
 
-// How many members the URL names; each place that does not answer counts as another one.
-std::size_t named_by(const std::vector<etcd_status>& asked) {
-    std::set<std::uint64_t> ids;
-    std::size_t silent = 0;
+// Whether the member says of itself that it listens there.
+bool is_at(const etcd_member& one, const std::string& endpoint) {
+    return std::any_of(one.client_urls.begin(), one.client_urls.end(), [&](const auto& url) {
+        return url == "http://" + endpoint || url == "https://" + endpoint;
+    });
+}
+
+// The places of the URL that do not answer: as members, of which one may be named twice, and those
+// that no member gives as its own, each of which counts as another one.
+struct silence {
+    std::set<std::uint64_t> members;
+    std::size_t others = 0;
+};
+
+silence silence_of(const std::vector<etcd_status>& asked, const std::vector<etcd_member>& all) {
+    silence out;
     for (const etcd_status& one : asked) {
-        if (!has_answered(one)) {
-            ++silent;
-            continue;
-        }
-        ids.insert(one.member);
+        if (has_answered(one)) continue;
+        const auto at = std::find_if(all.begin(), all.end(),
+                                     [&](const etcd_member& m) { return is_at(m, one.endpoint); });
+        at == all.end() ? static_cast<void>(++out.others)
+                        : static_cast<void>(out.members.insert(at->id));
     }
-    return ids.size() + silent;
+    return out;
+}
+
+// How many members the URL names.
+std::size_t named_by(const std::vector<etcd_status>& asked, const std::vector<etcd_member>& all) {
+    auto [ids, others] = silence_of(asked, all);
+    for (const etcd_status& one : asked) {
+        if (has_answered(one)) ids.insert(one.member);
+    }
+    return ids.size() + others;
 }
 
 // How many of those with a vote are known to be away: who is not named was not asked.
@@ -141,12 +162,13 @@ std::size_t away_of(const std::vector<etcd_status>& asked, const std::vector<etc
     for (const etcd_member& one : all) {
         if (one.learner) unheard.erase(one.id);
     }
-    std::size_t silent = 0;
     for (const etcd_status& one : asked) {
-        has_answered(one) ? static_cast<void>(unheard.erase(one.member))
-                          : static_cast<void>(++silent);
+        if (has_answered(one)) unheard.erase(one.member);
     }
-    return std::min(silent, unheard.size());
+    const auto [members, others] = silence_of(asked, all);
+    const auto silent = std::count_if(members.begin(), members.end(),
+                                      [&](std::uint64_t id) { return unheard.contains(id); });
+    return std::min(static_cast<std::size_t>(silent) + others, unheard.size());
 }
 
 // "3 members (n0, n1, n2); 1 may be lost"
@@ -235,7 +257,7 @@ void judge_members(const std::vector<etcd_status>& asked,
                        " none of them: removed, or not yet added",
                    "take it out of the URL, or add it to the cluster");
     }
-    const std::size_t named = named_by(asked);
+    const std::size_t named = named_by(asked, *known);
     if (named < asked.size()) {
         text += "; " + std::to_string(asked.size()) + " places of the URL are " +
                 counted(named, "member");

@@ -158,7 +158,9 @@ void trial::try_once() {
     for (const bool is_lock : {true, false}) {
         const std::string& beginning = is_lock ? lock : record;
         const std::string name = beginning + trial_name;
-        const auto error = use(is_lock ? etcd::entry_key(name, lease_, {1}) : name);
+        // Of this examination alone, as a lock's entry is: others may be made at the same time.
+        const auto error = use(is_lock ? etcd::entry_key(name, lease_, {1})
+                                       : name + "-" + etcd::lease_text(lease_));
         if (error == errc::denied) missing.push_back(beginning);
         if (error && error != errc::denied) return;  // the next examination shows it with locks
     }

@@ -7,7 +7,7 @@
 #include "apps/trinco/elect/elect_observe.hpp"
 #include "apps/trinco/elect/elect_options.hpp"
 #include "apps/trinco/elect/elect_run.hpp"
-#include "apps/trinco/lock/ending_signals.hpp"
+#include "apps/trinco/lock/outset.hpp"
 #include "apps/trinco/stores/open_store.hpp"
 #include "apps/trinco/stores/settings_for.hpp"
 
@@ -42,18 +42,12 @@ int elect_command::stand(const settings& with, std::span<const std::string> word
     signal_desk desk;
     // One of an outer lock says nothing about this one.
     ::unsetenv("TRINCO_TOKEN");
-    auto started = guardian::start(guardian::commands::several);
-    if (const auto* bad = std::get_if<problem>(&started)) return complain(*bad);
-    command_spec what;
-    what.words.assign(words.begin(), words.end());
-    std::variant<store, problem> opened;
-    {
-        const ending_signals_allowed meanwhile;
-        opened = open_store(with, needs::locks);
-    }
-    if (const auto* bad = std::get_if<problem>(&opened)) return complain(*bad);
-    run_while_leading(options_, std::get<lock_plan>(planned), std::get<store>(opened),
-                      std::get<guardian>(std::move(started)), desk, what);
+    auto begun =
+        set_out(words, guardian::commands::several, [&] { return open_store(with, needs::locks); });
+    if (const auto* bad = std::get_if<problem>(&begun)) return complain(*bad);
+    auto& all = std::get<outset>(begun);
+    run_while_leading(options_, std::get<lock_plan>(planned), all.at, std::move(all.over), desk,
+                      all.what);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 using detail::entry;
 
 constexpr auto look_every = 3s;  // whether the store answers, which a watch does not tell
-constexpr auto answer_within = 2s;
+constexpr auto answer_within = 5s;
 constexpr std::size_t value_shown = 256;
 
 using leader_seen = std::optional<entry>;
@@ -62,10 +62,10 @@ std::string_view word_of(change what) {
 
 class observer {
 public:
-    observer(const store& at, std::string name, std::string format)
-        : at_(at), name_(std::move(name)), format_(std::move(format)) {}
+    observer(const store& at, std::string name, std::string format, ending_wish& end)
+        : at_(at), name_(std::move(name)), format_(std::move(format)), end_(end) {}
 
-    int run(ending_wish& end);
+    int run();
 
 private:
     struct answer {
@@ -83,6 +83,7 @@ private:
     const store& at_;
     const std::string name_;
     const std::string format_;
+    ending_wish& end_;
     std::optional<leader_seen> last_;  // that the watch has told
     bool is_said_ = true;              // of `last_`
     bool is_away_ = false;             // the store, when it was asked
@@ -95,9 +96,11 @@ bool is_same(const leader_seen& a, const leader_seen& b) {
 
 observer::answer observer::ask() const {
     auto asked = ask_locks<detail::entries>(
-        at_, answer_within, [this](detail::lock_store& locks, auto by, auto done) {
+        at_, answer_within,
+        [this](detail::lock_store& locks, auto by, auto done) {
             return locks.list(name_, "", 1, by, std::move(done));
-        });
+        },
+        [this] { return end_.signal() != 0; });
     answer out{asked.error, std::nullopt};
     for (auto& e : asked.value.rows) {
         if (e.name == name_ && e.holds) out.leader = std::move(e);
@@ -158,6 +161,7 @@ int observer::store_line(change what, const std::string& reason) const {
 
 int observer::look() {
     const auto [error, leader] = ask();
+    if (end_.signal() != 0) return exit_ok;
     if (static_cast<bool>(error) != is_away_) {
         is_away_ = !is_away_;
         if (is_away_) {
@@ -172,9 +176,11 @@ int observer::look() {
     return is_due ? say_leader() : exit_ok;
 }
 
-int observer::run(ending_wish& end) {
-    if (const auto error = ask().error) return complain(store_problem(at_, "be asked", error));
-    waiting_room room(end, waiting_room::reader::needed);
+int observer::run() {
+    const auto error = ask().error;
+    if (end_.signal() != 0) return exit_ok;
+    if (error) return complain(store_problem(at_, "be asked", error));
+    waiting_room room(end_, waiting_room::reader::needed);
     const auto told = std::make_shared<told_leaders>(room.door());
     const listening to_store(at_, [told, name = name_](detail::lock_store* locks, void*) {
         return locks->observe(name, [told](leader_seen who) { told->add(std::move(who)); });
@@ -190,7 +196,7 @@ int observer::run(ending_wish& end) {
             if (const int failed = heard(std::move(who)); failed != exit_ok) return failed;
         }
         if (std::chrono::steady_clock::now() < next_look) continue;
-        if (const int failed = look(); failed != exit_ok) return failed;
+        if (const int failed = look(); failed != exit_ok || end_.signal() != 0) return failed;
         next_look = std::chrono::steady_clock::now() + look_every;
     }
 }
@@ -201,7 +207,7 @@ int observe_election(const settings& with, const std::string& name, const std::s
     ending_wish end;
     const auto opened = open_store(with, needs::locks);
     if (const auto* const bad = std::get_if<problem>(&opened)) return complain(*bad);
-    return observer(std::get<store>(opened), name, format).run(end);
+    return observer(std::get<store>(opened), name, format, end).run();
 }
 
 }  // namespace trinco::program

@@ -44,7 +44,8 @@ void declare_elect_options(arguments& to, elect_options& options) {
                  "KILL, or KILL at once");
     to.number("--code-not-acquired", o.code_not_acquired, {0, highest_code},
               "exit code when it does not lead by then");
-    to.flag("-v,--verbose", o.verbose, "tell place in the queue, times and token");
+    to.flag("-v,--verbose", o.verbose,
+            "tell place in the queue, times, token and renewals overdue");
     to.flag("-q,--quiet", o.quiet,
             "say nothing when it does not lead and, at a terminal, when it waits; the exit code "
             "tells. Errors are said");

@@ -16,6 +16,9 @@ constexpr std::string_view intro =
 #if TRINCO_ETCD
     ".\nWith etcd locks are shared by a whole fleet: --locks etcd://HOST"
 #endif
+#if TRINCO_CONSUL
+    ".\nWith Consul locks are shared by a whole fleet: --locks consul://HOST"
+#endif
     ".\n";
 
 constexpr std::string_view outro =

@@ -33,11 +33,21 @@ breakers (schema 2), whatever the verb
 locks (schema 1)
   {"schema", "locks": [{"name", "kind", "holders": [...], "waiters": 3, "longest_wait_ms"}]}    ls
   {"schema", "name", "holders": [...], "waiters": [...]}                     show
-  {"schema", "at", "change", "name", ...}                                    watch, a line a change
-  {"schema", "at", "event", "reason"}                                        watch, of the store
+  {"schema", "at", "change", "name", "entry": {...}}                         watch, a line a change
+
+  waiters and what is said of waiting are null where the store keeps no list of them (Consul). A
+  holder there has "ttl_left_ms" null, and "ttl_ms": how much of it is over is not told.
+  change is granted, waits, released, left or asked_back; or store_lost, with reason (watch goes on,
+  and what changes meanwhile is told later), and store_back: then name and entry are null.
   ls --for adds "looked_ms" and "looks", and of each lock
   use                 {"share", "grants", "waits", "p99_wait_ms"}
-  event               store_away (with reason: it does not answer, watch goes on) or store_back
+
+records (schema 1)
+  {"schema", "records": [{"key", "state", ...}]}                             ls
+  {"schema", "record": {"key", "state", ...}}                                show, resolve
+
+  state is running, interrupted, done, failed, undone or unknown (no record of once); of show also
+  absent, and then there is nothing else
 
 elect --observe (schema 1), a line a change
   {"schema", "at", "change", "election", "leader": {"value", "token"}, "reason"}

@@ -95,12 +95,13 @@ all is well there, and which rights the user lacks.
 constexpr std::string_view exit_codes =
     R"(code     meaning
 0        done; of 'trinco doctor': nothing is bad
-1        of 'trinco doctor --strict': warnings and nothing worse; of 'trinco demo': not all held
+1        of 'trinco locks show' and 'trinco records show': nobody holds it, nothing is recorded;
+         of 'trinco doctor --strict': warnings and nothing worse; of 'trinco demo': not all held
 1-63     the command's own, as all others when it ran and nothing below happened
 64       the command line or a configuration file is wrong; one line on standard error says
          what was meant
 69       the store cannot be used: its folder is not there, its file is not one, no answer in time
-         (a server of locks is tried for 5 s, whatever --wait says).
+         (a server of locks is tried as long as --wait says, a second at least and 5 s at most).
          'trinco call' decides by its mirror then, or without one runs its command all the same;
          with --on-no-store refuse it does neither
 74       standard output could not be written
@@ -135,14 +136,22 @@ constexpr std::string_view environment =
                                      root's mirror, other users' hear of it with their next call.
                                      A file in a folder that they can all write to is shared
   TRINCO_CONFIG        --config      a configuration file, which must exist ('trinco help config')
-  NO_COLOR, TERM=dumb                no colours, no moving display
+)"
+#if TRINCO_CONSUL
+    R"(  CONSUL_HTTP_TOKEN                  the ACL token for a Consul whose URL names none
+  CONSUL_HTTP_TOKEN_FILE             the file whose one line it is. Of Consul's own variables these
+                                     two count and no other: which Consul, and by which
+                                     certificates, the URL says, not CONSUL_HTTP_ADDR
+)"
+#endif
+    R"(  NO_COLOR, TERM=dumb                no colours, no moving display
 
 Set for the command of 'trinco lock', and of 'trinco elect' while it leads:
 
   TRINCO_LOCK          the name of the lock
   TRINCO_TOKEN         its fencing token: larger than any before; hand it to what must not be
                        written by an old holder. Not set with --shared or -n
-  TRINCO_LEASE         the lease that the lock is held under
+  TRINCO_LEASE         the lease that the lock is held under; on Consul the id of its session
 
 Set for the command of 'trinco once':
 

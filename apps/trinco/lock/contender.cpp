@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "apps/trinco/lock/opening_time.hpp"
 #include "apps/trinco/lock/session_words.hpp"
 #include "apps/trinco/stores/open_store.hpp"
 #include "store/open.hpp"
@@ -65,20 +66,25 @@ contender::~contender() {
     if (lock_) lock_->retire();
 }
 
-std::optional<problem> contender::enter(std::optional<detail::deadline> by) {
+std::optional<problem> contender::enter(const std::optional<detail::deadline>& by, bool is_first) {
     if (lock_) lock_->retire();
     lock_ = nullptr;
     session_.reset();
     const auto& offers = detail::store_access::state(at_)->locks()->traits();
     const auto kind = plan_.what.kind;
-    if ((kind == detail::claim_kind::shared && !offers.shared) ||
-        (kind == detail::claim_kind::permit && !offers.permits)) {
-        return problem{exit_usage, "the store " + std::string(at_.url()) +
-                                       " has exclusive locks only; leave out --shared and -n"};
+    const bool offered = kind == detail::claim_kind::shared   ? offers.shared
+                         : kind == detail::claim_kind::permit ? offers.permits
+                                                              : true;
+    if (!offered) {
+        const bool shared = kind == detail::claim_kind::shared;
+        return problem{exit_usage,
+                       "the store " + std::string(at_.url()) + " has no " +
+                           (shared ? "shared locks; leave out --shared" : "permits; leave out -n")};
     }
     session_options options;
     options.ttl = plan_.ttl;
     options.label = plan_.label;
+    options.open_timeout = opening_time(by, is_first);
     detail::lock_request how;
     how.by = by;
     how.only_if_free = plan_.wait == 0ms;
@@ -104,7 +110,8 @@ std::optional<problem> contender::enter(std::optional<detail::deadline> by) {
         const bool is_open = here_until([&] { return opening->is_set(); },
                                         options.open_timeout + options.request_timeout);
         if (!is_open) on_.start();
-        if (const auto error = shell->opened(opening))
+        const auto in_vain = how.only_if_free ? nobody_listens_at(at_) : nullptr;
+        if (const auto error = shell->opened(opening, in_vain))
             throw lock_access::no_session(at_, *shell, error);
         session_ = lock_access::wrap(shell);
         lock_ = std::move(lock);
@@ -148,6 +155,8 @@ contender_news contender::news() {
 
 lock_look contender::look() const {
     lock_look at{detail::boot_clock::now()};
+    at.is_uncertain = session_->state() == session_state::uncertain;
+    at.ttl = session_->ttl();
     at.held = lock_->held();
     at.valid_for = lock_->valid_for();
     const std::lock_guard hold(bell_->m);

@@ -39,9 +39,10 @@ public:
     contender(const contender&) = delete;
     contender& operator=(const contender&) = delete;
 
-    // Opens the session (again, when it was lost), waiting at most as long as sessions do for a
-    // store, and enters the queue, until then at most.
-    [[nodiscard]] std::optional<problem> enter(std::optional<detail::deadline> by);
+    // Opens the session (again, when it was lost), waiting for the store at most as long as
+    // opening_time says, and enters the queue, until then at most.
+    [[nodiscard]] std::optional<problem> enter(const std::optional<detail::deadline>& by,
+                                               bool is_first);
 
     // Has the store served by a thread of its own from now on: renewals, and news. False: the
     // system has none at the moment.

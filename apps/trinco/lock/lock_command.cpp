@@ -6,9 +6,9 @@
 #include <utility>
 #include <variant>
 
-#include "apps/trinco/lock/ending_signals.hpp"
 #include "apps/trinco/lock/lock_options.hpp"
 #include "apps/trinco/lock/lock_run.hpp"
+#include "apps/trinco/lock/outset.hpp"
 #include "apps/trinco/stores/open_store.hpp"
 #include "apps/trinco/stores/settings_for.hpp"
 
@@ -41,18 +41,11 @@ int lock_command::run(std::span<const std::string> words) {
     ::mallopt(M_TRIM_THRESHOLD, 1 << 22);
     // One of an outer lock says nothing about this one.
     ::unsetenv("TRINCO_TOKEN");
-    auto started = guardian::start();
-    if (const auto* bad = std::get_if<problem>(&started)) return complain(*bad);
-    command_spec what;
-    what.words.assign(words.begin(), words.end());
-    std::variant<store, problem> opened;
-    {
-        const ending_signals_allowed meanwhile;
-        opened = open_store_for_a_moment(with);
-    }
-    if (const auto* bad = std::get_if<problem>(&opened)) return complain(*bad);
-    run_under_lock(options_, plan, std::get<store>(opened), std::get<guardian>(std::move(started)),
-                   desk, what);
+    auto begun =
+        set_out(words, guardian::commands::one, [&] { return open_store_for_a_moment(with); });
+    if (const auto* bad = std::get_if<problem>(&begun)) return complain(*bad);
+    auto& all = std::get<outset>(begun);
+    run_under_lock(options_, plan, all.at, std::move(all.over), desk, all.what);
 }
 
 }  // namespace

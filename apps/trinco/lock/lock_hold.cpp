@@ -7,7 +7,7 @@
 
 #include "apps/trinco/command_line/duration.hpp"
 #include "apps/trinco/lock/lock_words.hpp"
-#include "apps/trinco/stores/open_store.hpp"
+#include "apps/trinco/lock/session_words.hpp"
 #include "store/open.hpp"
 #include "trinco/error.hpp"
 
@@ -64,7 +64,12 @@ deadlines lock_hold::until() {
             "; the command runs on, as --on-lost ignore says");
     }
     if (why) loss_ = why;
-    return keeps_.until(own_.look());
+    const auto look = own_.look();
+    if (voice_.is_verbose()) {
+        const auto news = notice_.look(look, [this] { return renewal_trouble(at_); });
+        if (!news.empty()) voice_.tell(news);
+    }
+    return keeps_.until(look);
 }
 
 supervision lock_hold::manners() {
@@ -92,7 +97,7 @@ void lock_hold::tell_of(const guardian_event& e) {
     if (e.kind == kind::started) {
         voice_.tell("the command runs as process " + std::to_string(e.pid));
     } else if (e.kind == kind::acted) {
-        const auto trouble = locks_trouble(at_, errc::unavailable);
+        const auto trouble = renewal_trouble(at_);
         std::string why = "is about to be lost, because its renewal was not acknowledged in time" +
                           (trouble.empty() ? std::string() : " (" + trouble + ")");
         if (loss_ == errc::evicted) why = "is asked back by an operator";
@@ -147,6 +152,17 @@ bool lock_hold::give_back(bool held) {
     return left;
 }
 
+// Of what was lost it is not known when: at the latest when it was believed no more.
+void lock_hold::tell_how_long(boot_clock::time_point granted, boot_clock::time_point done,
+                              bool left) const {
+    if (loss_ && loss_ != errc::evicted) {
+        const auto end = std::max(granted, std::min(done, keeps_.believed()));
+        return voice_.tell("held for " + short_time_words(end - granted) + " at most, and lost");
+    }
+    voice_.tell("held for " + short_time_words(done - granted) +
+                (left ? ", given back in " + short_time_words(boot_clock::now() - done) : ""));
+}
+
 hold_end lock_hold::run(command_spec what, boot_clock::time_point granted) {
     serve_at_ = boot_clock::now() + brief;
     complete(what);
@@ -161,8 +177,7 @@ hold_end lock_hold::run(command_spec what, boot_clock::time_point granted) {
             ? eviction_words(own_.queue().value_or(std::vector<detail::entry>()), own_)
             : std::string();
     all.left = give_back(held);
-    voice_.tell("held for " + short_time_words(done - granted) +
-                (all.left ? ", given back in " + short_time_words(boot_clock::now() - done) : ""));
+    tell_how_long(granted, done, all.left);
     all.loss = loss_of(all.command, evicted);
     all.is_stopped = all.command.acted || is_too_late(all.command);
     all.is_guardian_gone = is_guardian_gone_;

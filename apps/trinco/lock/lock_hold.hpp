@@ -7,6 +7,7 @@
 #include "apps/trinco/lock/contender.hpp"
 #include "apps/trinco/lock/lock_options.hpp"
 #include "apps/trinco/lock/lock_voice.hpp"
+#include "apps/trinco/lock/renewal_notice.hpp"
 #include "apps/trinco/lock/tenure.hpp"
 #include "apps/trinco/process/guardian.hpp"
 #include "apps/trinco/process/supervise.hpp"
@@ -39,6 +40,8 @@ private:
     deadlines until();
     void tell_of(const guardian_event& e);
     bool give_back(bool held);
+    void tell_how_long(detail::boot_clock::time_point granted, detail::boot_clock::time_point done,
+                       bool left) const;
     [[nodiscard]] std::string loss_of(const command_end& end, const std::string& evicted) const;
     // Why it was lost, where that is known; begins with "; ".
     [[nodiscard]] std::string loss_words() const;
@@ -51,6 +54,7 @@ private:
     contender& own_;
     const lock_voice voice_;
     tenure keeps_;
+    renewal_notice notice_;
     std::error_code loss_;
     bool is_guardian_gone_ = false;
     bool found_gone_ = false;  // when it was given back, and not before

@@ -54,9 +54,10 @@ void declare_waiting(arguments& to, lock_options& o) {
                          "how long to wait for it; without this option for ever");
     to.flag("--no-wait", o.no_wait, "take it only when it is free");
     to.duration("--ttl", o.ttl, {shortest_ttl, longest_ttl},
-                "how long it stays taken when this machine dies or, on etcd, this program is "
-                "killed, in whole seconds; with the default --grace the command notices nothing "
-                "of a store that is away for about a third of it");
+                "how long it stays taken when this machine dies or, on etcd and Consul, this "
+                "program is killed, in whole seconds (on Consul 10s or more, and it stays taken "
+                "up to twice as long and 5 s); with the default --grace the command notices "
+                "nothing of a store that is away for about a third of it");
 }
 
 void declare_loss(arguments& to, lock_options& o, std::span<const std::string_view> ways,
@@ -72,8 +73,8 @@ void declare_lock_options(arguments& to, lock_options& options) {
     to.positional("NAME", o.name, "the lock: 1-200 of A-Z a-z 0-9 . _ - in segments with /");
     declare_waiting(to, o);
     to.optional_number("-n,--permits", o.permits, {1, most_permits},
-                       "so many may hold it at a time");
-    to.flag("--shared", o.shared, "together with all others that say --shared");
+                       "so many may hold it at a time; on Consul at most 500");
+    to.flag("--shared", o.shared, "together with all others that say --shared; not on Consul");
     declare_loss(to, o, ways_of_loss,
                  "what the command gets when the lock is about to be lost: TERM and after --grace "
                  "KILL, KILL at once, or nothing");
@@ -82,7 +83,8 @@ void declare_lock_options(arguments& to, lock_options& options) {
     to.number("--code-lost", o.code_lost, {0, highest_code}, "exit code when it was lost");
     to.text("--label", o.label, "TEXT",
             "tells others who holds it; default host, process and command");
-    to.flag("-v,--verbose", o.verbose, "tell place in the queue, times and token");
+    to.flag("-v,--verbose", o.verbose,
+            "tell place in the queue, times, token and renewals overdue");
     to.flag("-q,--quiet", o.quiet,
             "say nothing when it could not be had and, at a terminal, when it is waited for; the "
             "exit code tells. Errors are said");

@@ -17,6 +17,7 @@ public:
     [[nodiscard]] std::string name() const {
         return (plan_.value ? "the lead of " : "the lock ") + detail::quoted(plan_.what.name, 256);
     }
+    [[nodiscard]] bool is_verbose() const noexcept { return verbose_; }
     // With --verbose alone.
     void tell(const std::string& sentence) const {
         if (verbose_) say(name() + ": " + sentence);

@@ -26,8 +26,9 @@ using namespace std::chrono_literals;
 using detail::boot_clock;
 using std::chrono::milliseconds;
 
-constexpr auto interrupted_patience = 300ms;  // for giving back, with somebody at Ctrl-C
-constexpr auto first_report = 100ms;          // of a wait that is none before
+constexpr auto interrupted_patience = 300ms;     // for giving back, with somebody at Ctrl-C
+constexpr milliseconds silent_patience = 500ms;  // the same, of a store that has just not answered
+constexpr auto first_report = 100ms;             // of a wait that is none before
 constexpr auto report_every = 1s;
 constexpr auto store_rest = 1s;  // between attempts to reach a store that does not answer
 constexpr auto never = boot_clock::time_point::max();
@@ -63,7 +64,11 @@ std::optional<lock_end> lock_wait::acquire() {
             return ended_with(complain({exit_unavailable, voice_.name() + ": " + store_is_gone +
                                                               " while this one waited"}));
         }
-        if (auto end = enter(by)) return end;
+        if (again && by && boot_clock::now() >= *by) {
+            end_.code = not_acquired(errc::not_acquired);
+            return end_;
+        }
+        if (auto end = enter(by, !again)) return end;
         has_entered_ = true;
         if (again) {
             say(voice_.name() +
@@ -76,7 +81,7 @@ std::optional<lock_end> lock_wait::acquire() {
     }
 }
 
-std::optional<lock_end> lock_wait::enter(const deadline& by) {
+std::optional<lock_end> lock_wait::enter(const deadline& by, bool is_first) {
     for (bool is_said = false;; is_said = true) {
         // What came before, as while a command was being stopped, ends it in order.
         if (look_for_signal() == step::ended) return end_;
@@ -84,12 +89,13 @@ std::optional<lock_end> lock_wait::enter(const deadline& by) {
         {
             // A store that does not answer is waited for inside the library.
             const ending_signals_allowed meanwhile(ends_at_hang_up_);
-            bad = own_.enter(by);
+            bad = own_.enter(by, is_first && !is_said);
         }
         if (!bad) return std::nullopt;
         if (!waits_for_store(*bad, by)) return ended_with(complain(*bad));
         if (!is_said) say(bad->sentence + "; it goes on trying");
-        if (rest() == step::ended) return end_;
+        if (rest(by) == step::ended) return end_;
+        if (!waits_for_store(*bad, by)) return ended_with(complain(*bad));
     }
 }
 
@@ -99,10 +105,11 @@ bool lock_wait::waits_for_store(const problem& bad, const deadline& by) const {
     return has_entered_ && bad.code == exit_unavailable && !is_store_gone() && has_time;
 }
 
-lock_wait::step lock_wait::rest() {
+lock_wait::step lock_wait::rest(const deadline& by) {
     std::array<::pollfd, 2> fds{::pollfd{desk_.descriptor(), POLLIN, 0},
                                 ::pollfd{over_.descriptor(), POLLIN, 0}};
-    for (const auto end = boot_clock::now() + store_rest; boot_clock::now() < end;) {
+    const auto end = std::min(boot_clock::now() + store_rest, by.value_or(never));
+    while (boot_clock::now() < end) {
         ::poll(fds.data(), fds.size(),
                static_cast<int>(whole(end - boot_clock::now()).count()) + 1);
         if (look_for_signal() == step::ended) return step::ended;
@@ -136,7 +143,7 @@ lock_wait::step lock_wait::look_for_answer() {
     }
     if (*answer == errc::lost) return step::again;
     end_.code = not_acquired(*answer);
-    end_.left = own_.leave(answer_patience);
+    end_.left = own_.leave(is_store_silent_ ? silent_patience : answer_patience);
     return step::ended;
 }
 
@@ -184,8 +191,10 @@ lock_end lock_wait::interrupted(int number) {
 int lock_wait::not_acquired(const std::error_code& error) {
     const auto waited = duration_words(whole(boot_clock::now() - began_));
     if (error == errc::conflict || error == errc::not_acquired) {
+        const auto queue = own_.queue();
+        is_store_silent_ = !queue;
         if (options_.quiet) return static_cast<int>(options_.code_not_acquired);
-        auto holders = holders_words(own_.queue().value_or(std::vector<detail::entry>()), own_);
+        auto holders = queue ? holders_words(*queue, own_) : store_silence();
         // Nobody has it, and yet: a store may keep it back for a while.
         if (holders.empty()) holders = locks_trouble(at_, errc::conflict);
         return complain({static_cast<int>(options_.code_not_acquired),
@@ -229,9 +238,7 @@ void lock_wait::report() {
     const auto queue = own_.queue();
     const bool is_first = !outer_lease_.empty();
     if (is_first && queue) warn_of_itself(*queue);
-    if (options_.verbose || !is_first) {
-        report_place(queue ? place(*queue) : "the store does not answer; it waits on");
-    }
+    if (options_.verbose || !is_first) report_place(queue);
     next_report_ = next_report();
 }
 
@@ -242,10 +249,17 @@ std::string lock_wait::place(const std::vector<detail::entry>& queue) const {
     return why.empty() ? "it waits" : "it waits: " + why;
 }
 
-void lock_wait::report_place(const std::string& ahead) {
-    // Once for each place: how long the holder has had it changes all the time.
-    const auto place = ahead.substr(0, ahead.find(';'));
-    if (std::exchange(reported_, place) != place) say(voice_.name() + ": " + ahead);
+std::string lock_wait::store_silence() const {
+    const auto why = locks_trouble(at_, errc::unavailable);
+    return "the store does not answer" + (why.empty() ? "" : " (" + why + ")");
+}
+
+void lock_wait::report_place(const std::optional<std::vector<detail::entry>>& queue) {
+    const auto words = queue ? place(*queue) : "the store does not answer; it waits on";
+    // Once for each place and holder: how long it has been held changes all the time.
+    const auto is_own = [this](const detail::entry& e) { return own_.is_own(e); };
+    const auto what = queue ? place_of(*queue, is_own) : "away";
+    if (std::exchange(reported_, what) != what) say(voice_.name() + ": " + words);
 }
 
 // The one who holds it ends when its command does, and that waits for this one.

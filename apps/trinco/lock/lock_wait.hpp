@@ -38,9 +38,9 @@ private:
     enum class step : std::uint8_t { waits, granted, again, ended };
     using deadline = std::optional<detail::deadline>;
 
-    std::optional<lock_end> enter(const deadline& by);
+    std::optional<lock_end> enter(const deadline& by, bool is_first);
     [[nodiscard]] bool waits_for_store(const problem& bad, const deadline& by) const;
-    step rest();
+    step rest(const deadline& by);
     step wait();
     step look_for_answer();
     step look_for_signal();
@@ -51,7 +51,8 @@ private:
     [[nodiscard]] detail::boot_clock::time_point next_report() const;
     void report();
     [[nodiscard]] std::string place(const std::vector<detail::entry>& queue) const;
-    void report_place(const std::string& ahead);
+    [[nodiscard]] std::string store_silence() const;
+    void report_place(const std::optional<std::vector<detail::entry>>& queue);
     void warn_of_itself(const std::vector<detail::entry>& queue);
     void report_granted() const;
     [[nodiscard]] bool is_store_gone() const;
@@ -65,7 +66,8 @@ private:
     const lock_voice voice_;
     const bool ends_at_hang_up_;
     bool is_guardian_gone_ = false;
-    bool has_entered_ = false;  // once, at least
+    bool has_entered_ = false;      // once, at least
+    bool is_store_silent_ = false;  // when it was asked last, at the end
     detail::boot_clock::time_point began_{};
     detail::boot_clock::time_point granted_{};
     detail::boot_clock::time_point next_report_{};

@@ -63,6 +63,16 @@ std::string place_words(const std::vector<entry>& queue, const contender& own) {
     return std::to_string(ahead) + " ahead" + (holders.empty() ? "" : "; " + holders);
 }
 
+std::string place_of(const std::vector<entry>& queue,
+                     const std::function<bool(const entry&)>& is_own) {
+    const auto mine = std::find_if(queue.begin(), queue.end(), is_own);
+    std::string text = mine == queue.end() ? "" : std::to_string(mine - queue.begin());
+    const auto holder = std::find_if(queue.begin(), queue.end(),
+                                     [&](const entry& e) { return e.holds && !is_own(e); });
+    if (holder != queue.end()) text += " " + holder->handle;
+    return text + ".";
+}
+
 std::string eviction_words(const std::vector<entry>& queue, const contender& own) {
     const entry* const mine = own_entry(queue, own);
     if (mine == nullptr || !mine->evicted) return "an operator asked for it back";

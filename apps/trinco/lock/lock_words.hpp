@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,10 @@ inline constexpr const char* store_is_gone = "the file of its store was removed 
 // order, "it waits; held for ...", and nothing when nobody holds it.
 [[nodiscard]] std::string place_words(const std::vector<detail::entry>& queue,
                                       const contender& own);
+// What of that is news to who waits, and not only older: how many are ahead, and who has it. To be
+// compared, not read.
+[[nodiscard]] std::string place_of(const std::vector<detail::entry>& queue,
+                                   const std::function<bool(const detail::entry&)>& is_own);
 // Who asked for it back: "root@vm asked for it back ("maintenance")".
 [[nodiscard]] std::string eviction_words(const std::vector<detail::entry>& queue,
                                          const contender& own);

@@ -15,7 +15,9 @@ struct lock_look {
     detail::boot_clock::time_point now;
     std::chrono::nanoseconds valid_for{0};  // 0 also while the clocks are in doubt
     bool held = false;
-    bool asked_back = false;  // by an operator
+    bool asked_back = false;      // by an operator
+    bool is_uncertain = false;    // held still, but not renewed when it should have been
+    std::chrono::seconds ttl{0};  // of the lease
 };
 
 class tenure {

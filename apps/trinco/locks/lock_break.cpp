@@ -65,6 +65,21 @@ private:
         return longest;
     }
 
+    // Why a holder could not be asked.
+    [[nodiscard]] problem not_asked(const broken_holder& h, std::error_code error) const {
+        constexpr const char* way_out = "; --force deletes its entry without asking";
+        if (error == errc::not_supported) {
+            return {exit_usage, detail::quoted(h.what.info, owner_shown) +
+                                    " cannot be asked: it is the leader of an election, or a "
+                                    "program that is not Trinco's" +
+                                    way_out};
+        }
+        auto bad = store_problem(in_.at, "ask the holder", error);
+        // A full database takes no word for a holder, and lets entries be deleted.
+        if (error == errc::busy || error == errc::unknown_outcome) bad.sentence += way_out;
+        return bad;
+    }
+
     // Of those who still hold it.
     std::optional<problem> evict_all(bool now) {
         for (auto& h : all_) {
@@ -77,14 +92,7 @@ private:
             const bool gone = did.error == errc::lost || did.error == errc::conflict;
             if (did.error && !gone) {
                 if (now) return store_problem(in_.at, "delete the holder", did.error);
-                auto bad = store_problem(in_.at, "ask the holder", did.error);
-                // A full database takes no word for a holder, and lets entries be deleted; entries
-                // of other programs, and of elections, have no place for one.
-                if (did.error == errc::busy || did.error == errc::unknown_outcome ||
-                    did.error == errc::not_supported) {
-                    bad.sentence += "; --force deletes its entry without asking";
-                }
-                return bad;
+                return not_asked(h, did.error);
             }
             if (gone) settle(h, how_t::released);
             if (!gone && now) settle(h, how_t::deleted);

@@ -25,6 +25,12 @@ std::string token_text(const entry& e) {
     return e.token == 0 ? "" : std::to_string(e.token);
 }
 
+// How much of its lease is left, or how long it is where that is all that is told.
+std::string ttl_text(const entry& e) {
+    if (!e.left_is_whole) return duration_words(e.left);
+    return e.left.count() > 0 ? "of " + duration_words(e.left) : "";
+}
+
 std::string age_text(const entry& e) {
     const auto age = age_of(e);
     return age ? duration_words(*age) : "";
@@ -56,12 +62,13 @@ const entry& first_of(const lock_row& row) {
 
 // NAME HOLDER HELD TTL WAITERS WAIT
 std::vector<std::string> cells_of(const lock_row& row) {
-    std::vector<std::string> cells{row.name, "", "", "", std::to_string(row.waiters.size()), ""};
+    std::vector<std::string> cells{row.name, "", "", "", "", ""};
+    if (row.lists_waiters) cells[4] = std::to_string(row.waiters.size());
     if (!row.holders.empty()) {
         const entry& first = row.holders.front();
         cells[1] = holder_text(row);
         cells[2] = age_text(first);
-        cells[3] = duration_words(first.left);
+        cells[3] = ttl_text(first);
     }
     const auto waited = longest_wait(row);
     if (waited.count() > 0) cells[5] = duration_words(waited);
@@ -74,19 +81,17 @@ std::string holder_token(const lock_row& row) {
 
 json_object row_json(const lock_row& row, detail::claim_kind kind) {
     json_object o;
-    o.add("name", row.name)
-        .add("kind", kind_word(kind))
-        .add_raw("holders", array(row.holders))
-        .add("waiters", row.waiters.size());
+    o.add("name", row.name).add("kind", kind_word(kind)).add_raw("holders", array(row.holders));
+    row.lists_waiters ? o.add("waiters", row.waiters.size()) : o.add_null("waiters");
     if (row.waiters.empty()) return o.add_null("longest_wait_ms");
     return o.add("longest_wait_ms", longest_wait(row).count());
 }
 
-// Free when it is not among them.
-lock_row row_named(const std::string& name, const std::vector<lock_row>& rows) {
-    const auto at = std::find_if(rows.begin(), rows.end(),
+// Free when it was not there any more at last.
+lock_row row_named(const std::string& name, const looked_often& seen) {
+    const auto at = std::find_if(seen.last.begin(), seen.last.end(),
                                  [&](const lock_row& row) { return row.name == name; });
-    return at == rows.end() ? lock_row{name, {}, {}} : *at;
+    return at == seen.last.end() ? lock_row{name, {}, {}, seen.lists_waiters} : *at;
 }
 
 }  // namespace
@@ -102,12 +107,13 @@ std::string_view kind_word(detail::claim_kind kind) noexcept {
 
 json_object entry_json(const entry& e) {
     json_object o;
-    o.add("owner", e.info).add("kind", kind_word(e.kind));
+    o.add("owner", e.info.empty() ? e.lease_label : e.info).add("kind", kind_word(e.kind));
     if (e.n > 0) o.add("n", e.n);
     if (e.token != 0) o.add("token", e.token);
     if (e.since.count() > 0) o.add("since_ms", e.since.count());
     if (e.held) o.add("held_ms", e.held->count());
-    o.add("ttl_left_ms", e.left.count());
+    e.left_is_whole ? o.add_null("ttl_left_ms") : o.add("ttl_left_ms", e.left.count());
+    if (e.left_is_whole && e.left.count() > 0) o.add("ttl_ms", e.left.count());
     if (e.evicted) {
         o.add_raw("asked_back",
                   json_object().add("by", e.evicted->who).add("reason", e.evicted->why).text());
@@ -128,7 +134,7 @@ std::string locks_table(const std::vector<lock_row>& rows) {
 std::string locks_table(const looked_often& seen) {
     table t({"NAME", "HOLDER", "HELD", "TTL", "WAITERS", "WAIT", "USED", "P99-WAIT", "TOKEN"});
     for (const auto& one : seen.use.locks()) {
-        const lock_row row = row_named(one.name, seen.last);
+        const lock_row row = row_named(one.name, seen);
         auto cells = cells_of(row);
         cells.push_back(whole_percent(one.share(seen.use.looks())));
         cells.push_back(one.waits.empty() ? "" : measured_text(one.waits.p99()));
@@ -147,7 +153,7 @@ std::string locks_json(const std::vector<lock_row>& rows) {
 std::string locks_json(const looked_often& seen) {
     json_array all;
     for (const auto& one : seen.use.locks()) {
-        json_object o = row_json(row_named(one.name, seen.last), one.kind);
+        json_object o = row_json(row_named(one.name, seen), one.kind);
         all.add_raw(o.add_raw("use", use_json(one, seen.use.looks()).text()).text());
     }
     return json_object()
@@ -185,8 +191,8 @@ std::string lock_table(const lock_row& row) {
     if (noted) head.emplace_back("NOTE");
     table t(head);
     const auto add = [&](const std::string& place, const entry& e) {
-        std::vector<std::string> cells = {place,       kind_text(e),           owner_name(e),
-                                          age_text(e), duration_words(e.left), token_text(e)};
+        std::vector<std::string> cells = {place,       kind_text(e), owner_name(e),
+                                          age_text(e), ttl_text(e),  token_text(e)};
         if (noted) cells.push_back(note_text(e));
         t.row(std::move(cells));
     };
@@ -197,13 +203,10 @@ std::string lock_table(const lock_row& row) {
 }
 
 std::string lock_json(const lock_row& row) {
-    return json_object()
-               .add("schema", 1)
-               .add("name", row.name)
-               .add_raw("holders", array(row.holders))
-               .add_raw("waiters", array(row.waiters))
-               .text() +
-           "\n";
+    json_object o;
+    o.add("schema", 1).add("name", row.name).add_raw("holders", array(row.holders));
+    row.lists_waiters ? o.add_raw("waiters", array(row.waiters)) : o.add_null("waiters");
+    return o.text() + "\n";
 }
 
 std::string lock_owners(const lock_row& row) {

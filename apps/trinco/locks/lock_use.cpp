@@ -26,8 +26,8 @@ void lock_use::look(const std::vector<lock_row>& rows, milliseconds now) {
         of.all.kind = (row.holders.empty() ? row.waiters : row.holders).front().kind;
         of.all.held += share_of(row);
         of.all.waited += row.waiters.empty() ? 0 : 1;
-        for (const auto& e : row.holders) note(of, e, now);
-        for (const auto& e : row.waiters) note(of, e, now);
+        for (const auto& e : row.holders) note(of, e, row.lists_waiters, now);
+        for (const auto& e : row.waiters) note(of, e, row.lists_waiters, now);
     }
     for (auto& [name, of] : known_) forget_who_is_gone(of);
     ++looks_;
@@ -42,7 +42,8 @@ void lock_use::forget_who_is_gone(history& of) const {
     });
 }
 
-void lock_use::note(history& of, const detail::entry& e, milliseconds now) const {
+void lock_use::note(history& of, const detail::entry& e, bool lists_waiters,
+                    milliseconds now) const {
     const auto [at, is_new] = of.stays.try_emplace(e.handle);
     stay& its = at->second;
     if (is_new) its.first = now;
@@ -50,11 +51,11 @@ void lock_use::note(history& of, const detail::entry& e, milliseconds now) const
     const bool just_granted = e.holds && !its.holds;
     const bool seen_before = !is_new || looks_ > 0;
     if (just_granted && seen_before) ++of.all.grants;
-    if (!e.holds || (just_granted && seen_before)) {
+    if (!e.holds || (just_granted && seen_before && lists_waiters)) {
         its.wait = so_far;
         its.known = true;
     }
-    if (e.holds && e.held) {
+    if (e.holds && e.held && lists_waiters) {
         its.wait = std::max(e.since - *e.held, milliseconds(0));
         its.known = true;
     }

@@ -57,7 +57,8 @@ private:
         used_lock all;                      // with the waits of those who are gone
         std::map<std::string, stay> stays;  // by the handle of an entry that is there
     };
-    void note(history& of, const detail::entry& e, std::chrono::milliseconds now) const;
+    void note(history& of, const detail::entry& e, bool lists_waiters,
+              std::chrono::milliseconds now) const;
     void forget_who_is_gone(history& of) const;
 
     std::map<std::string, history> known_;

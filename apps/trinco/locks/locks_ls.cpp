@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "apps/trinco/command_line/duration.hpp"
+#include "apps/trinco/exit_codes.hpp"
 #include "apps/trinco/locks/lock_show.hpp"
 #include "apps/trinco/locks/locks_commands.hpp"
 #include "apps/trinco/locks/locks_scene.hpp"
@@ -80,14 +81,22 @@ public:
         if (const auto* const bad = std::get_if<problem>(&listed)) return complain(*bad);
         auto& rows = std::get<std::vector<lock_row>>(listed);
         const bool free = rows.empty();
-        if (free) rows.push_back({name_, {}, {}});
-        if (format_ == "json") return print(lock_json(rows.front()));
-        if (format_ == "name") return print(lock_owners(rows.front()));
-        if (free) say(nothing_there(in));
-        return print(lock_table(rows.front()));
+        if (free) rows.push_back({name_, {}, {}, lists_waiters(in.at)});
+        const int printed = show(rows.front());
+        if (format_ == "table" && !rows.front().lists_waiters) {
+            say("who waits for it is not known: this store keeps no list of them");
+        }
+        if (!free || printed != exit_ok) return printed;
+        if (format_ == "table") say(nothing_there(in));
+        return exit_nothing;
     }
 
 private:
+    [[nodiscard]] int show(const lock_row& row) const {
+        if (format_ == "json") return print(lock_json(row));
+        return print(format_ == "name" ? lock_owners(row) : lock_table(row));
+    }
+
     std::string name_;
     std::string format_ = "table";
     store_flags where_;

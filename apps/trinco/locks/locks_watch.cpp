@@ -17,8 +17,6 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
-constexpr auto answer_within = 2s;  // once it has answered; a signal waits for so long
-
 std::string line_of(const lock_change& change, const std::string& format) {
     if (format == "name") return change.name + "\n";
     if (format != "json") return utc_now() + "  " + change_words(change) + "\n";
@@ -34,9 +32,9 @@ std::string line_of(const lock_change& change, const std::string& format) {
 
 std::string store_line(bool is_away, const std::string& reason) {
     json_object o;
-    o.add("schema", 1).add("at", utc_now()).add("event", is_away ? "store_away" : "store_back");
+    o.add("schema", 1).add("at", utc_now()).add("change", is_away ? "store_lost" : "store_back");
     reason.empty() ? o.add_null("reason") : o.add("reason", reason);
-    return o.text() + "\n";
+    return o.add_null("name").add_null("entry").text() + "\n";
 }
 
 class locks_watch final : public command {
@@ -54,7 +52,7 @@ public:
 
 private:
     int follow(const locks_scene& in, ending_wish& end);
-    int look(const locks_scene& in);
+    int look(const locks_scene& in, ending_wish& end);
     int tell_store(const store& at, const problem* why);
 
     std::string what_;
@@ -80,12 +78,11 @@ int locks_watch::tell_store(const store& at, const problem* why) {
     return exit_ok;
 }
 
-int locks_watch::look(const locks_scene& in) {
-    const bool is_first = !has_looked_;
-    const auto listed =
-        is_first ? list_locks(in.at, in.scope) : list_locks(in.at, in.scope, answer_within);
+int locks_watch::look(const locks_scene& in, ending_wish& end) {
+    const auto listed = list_locks(in.at, in.scope, [&end] { return end.signal() != 0; });
+    if (end.signal() != 0) return exit_ok;
     const auto* const bad = std::get_if<problem>(&listed);
-    if (bad != nullptr && (is_first || bad->code != exit_unavailable)) return complain(*bad);
+    if (bad != nullptr && (!has_looked_ || bad->code != exit_unavailable)) return complain(*bad);
     has_looked_ = true;
     if (const int failed = tell_store(in.at, bad); failed != exit_ok || bad != nullptr) {
         return failed;
@@ -101,7 +98,7 @@ int locks_watch::follow(const locks_scene& in, ending_wish& end) {
     waiting_room room(end, waiting_room::reader::needed);
     const listening to_holder = ring_at_changes(in, room.door());
     for (;;) {
-        if (const int failed = look(in); failed != exit_ok) return failed;
+        if (const int failed = look(in, end); failed != exit_ok || end.signal() != 0) return failed;
         switch (room.wait(every_)) {
             case waiting_room::reason::signal: return exit_ok;
             case waiting_room::reason::unread: return exit_output;

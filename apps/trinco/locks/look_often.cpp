@@ -30,6 +30,7 @@ std::variant<looked_often, problem> look_often(const store& at, const lock_scope
     std::uniform_int_distribution<milliseconds::rep> distance(least_distance.count(),
                                                               most_distance.count());
     looked_often all;
+    all.lists_waiters = lists_waiters(at);
     const auto began = steady::now();
     for (;;) {
         const auto before = steady::now();

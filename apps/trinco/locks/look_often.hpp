@@ -16,6 +16,7 @@ namespace trinco::program {
 struct looked_often {
     lock_use use;
     std::vector<lock_row> last;  // the last look
+    bool lists_waiters = true;
     std::chrono::milliseconds took{0};
 };
 

@@ -14,12 +14,14 @@ std::string lease_words(const detail::entry& e) {
 }  // namespace
 
 std::string owner_name(const detail::entry& e) {
-    return e.info.empty() ? lease_words(e) : e.info;
+    if (!e.info.empty()) return e.info;
+    return e.lease_label.empty() ? lease_words(e) : e.lease_label;
 }
 
 std::string owner_words(const detail::entry& e, std::size_t shown) {
     if (!e.info.empty()) return detail::quoted(e.info, shown);
-    return "a program that does not say who it is (" + lease_words(e) + ")";
+    const auto known = e.lease_label.empty() ? "" : detail::quoted(e.lease_label, shown) + ", ";
+    return "a program that does not say who it is (" + known + lease_words(e) + ")";
 }
 
 std::optional<std::chrono::milliseconds> age_of(const detail::entry& e) noexcept {

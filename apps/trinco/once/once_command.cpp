@@ -4,7 +4,7 @@
 #include <utility>
 #include <variant>
 
-#include "apps/trinco/lock/ending_signals.hpp"
+#include "apps/trinco/lock/outset.hpp"
 #include "apps/trinco/once/once_options.hpp"
 #include "apps/trinco/once/once_runner.hpp"
 #include "apps/trinco/once/output_tap.hpp"
@@ -36,19 +36,12 @@ int once_command::run(std::span<const std::string> words) {
     if (!options_.no_output) {
         if (const auto bad = tap.open()) return complain(*bad);
     }
-    auto started = guardian::start();
-    if (const auto* bad = std::get_if<problem>(&started)) return complain(*bad);
-    command_spec what;
-    what.words.assign(words.begin(), words.end());
-    std::variant<store, problem> opened;
-    {
-        const ending_signals_allowed meanwhile;
-        opened = open_store(with, needs::locks);
-    }
-    if (const auto* bad = std::get_if<problem>(&opened)) return complain(*bad);
-    run_once(options_, std::get<once_plan>(planned), std::get<store>(opened),
-             std::get<guardian>(std::move(started)), options_.no_output ? nullptr : &tap, desk,
-             std::move(what));
+    auto begun =
+        set_out(words, guardian::commands::one, [&] { return open_store(with, needs::locks); });
+    if (const auto* bad = std::get_if<problem>(&begun)) return complain(*bad);
+    auto& all = std::get<outset>(begun);
+    run_once(options_, std::get<once_plan>(planned), all.at, std::move(all.over),
+             options_.no_output ? nullptr : &tap, desk, std::move(all.what));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "apps/trinco/exit_codes.hpp"
+#include "apps/trinco/lock/opening_time.hpp"
 #include "apps/trinco/lock/session_words.hpp"
 #include "trinco/error.hpp"
 
@@ -63,7 +64,9 @@ struct once_contender::bell {
     news said;
 };
 
-once_contender::once_contender(const store& at, const once_plan& plan) : at_(at), plan_(plan) {}
+once_contender::once_contender(const store& at, const once_plan& plan) : at_(at), plan_(plan) {
+    if (plan.wait) by_ = detail::boot_clock::now() + *plan.wait;
+}
 
 once_contender::~once_contender() {
     if (!run_) return;
@@ -75,10 +78,16 @@ std::optional<problem> once_contender::enter() {
     session_options options;
     options.ttl = plan_.ttl;
     options.label = plan_.label;
+    const bool waits = plan_.wait != milliseconds(0);
+    if (waits) options.open_timeout = opening_time(by_, !has_entered_);
     try {
         session_.reset();
         bell_ = std::make_shared<bell>();
-        session_.emplace(at_, options);
+        const auto shell = lock_access::make_shell(at_, options);
+        const auto opening = shell->begin_to_open(std::nullopt);
+        if (const auto error = shell->opened(opening, waits ? nullptr : nobody_listens_at(at_)))
+            throw lock_access::no_session(at_, *shell, error);
+        session_ = lock_access::wrap(shell);
     } catch (const std::system_error& e) {
         return problem{exit_code_of(e.code()), without_name(e.what())};
     }
@@ -88,7 +97,7 @@ std::optional<problem> once_contender::enter() {
     what.label = plan_.label;
     what.wishes = plan_.wishes;
     what.keep = plan_.keep;
-    if (plan_.wait) what.by = detail::boot_clock::now() + *plan_.wait;
+    what.by = by_;
     what.wall_clock = [] {
         return std::chrono::duration_cast<milliseconds>(
             std::chrono::system_clock::now().time_since_epoch());
@@ -118,6 +127,8 @@ once_contender::news once_contender::take() {
 
 lock_look once_contender::look() const {
     lock_look at{detail::boot_clock::now()};
+    at.is_uncertain = session_->state() == session_state::uncertain;
+    at.ttl = session_->ttl();
     at.valid_for = session_->valid_for();
     const bool lives = session_->state() != session_state::lost;
     const std::lock_guard hold(bell_->m);

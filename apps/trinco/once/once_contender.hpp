@@ -27,9 +27,11 @@ public:
     once_contender(const once_contender&) = delete;
     once_contender& operator=(const once_contender&) = delete;
 
-    // Opens a session, waiting for the store, and begins; also anew, when it was lost. The problem:
-    // it cannot be opened.
+    // Opens a session, waiting for the store as long as opening_time says, and begins; also anew,
+    // when it was lost. The problem: it cannot be opened.
     [[nodiscard]] std::optional<problem> enter();
+    // Whether the time for waiting is over.
+    [[nodiscard]] bool is_late() const { return by_ && detail::boot_clock::now() >= *by_; }
     // Readable when there is news.
     [[nodiscard]] int descriptor() const noexcept;
     struct news {
@@ -56,6 +58,7 @@ private:
 
     const store& at_;
     const once_plan& plan_;
+    std::optional<detail::deadline> by_;
     std::shared_ptr<bell> bell_;
     std::shared_ptr<std::unique_ptr<detail::once_run>> run_;  // the loop's thread alone
     std::optional<session> session_;

@@ -34,8 +34,9 @@ void declare_once_options(arguments& to, once_options& options) {
                          "ever");
     to.duration("--ttl", o.ttl,
                 {milliseconds(lease_timing::shortest_ttl), milliseconds(lease_timing::longest_ttl)},
-                "how long others take it for running when this machine dies or, on etcd, this "
-                "program is killed, in whole seconds");
+                "how long others take it for running when this machine dies or, on etcd and "
+                "Consul, this program is killed, in whole seconds (on Consul 10s or more, and up "
+                "to twice as long and 5 s)");
     to.duration("--keep", o.keep, {1'000ms, longest_keep},
                 "how long the result is kept once it has ended; whoever asks later runs it again: "
                 "say longer than anybody may retry");

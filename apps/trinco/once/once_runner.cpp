@@ -12,6 +12,8 @@
 
 #include "apps/trinco/command_line/duration.hpp"
 #include "apps/trinco/lock/ending_signals.hpp"
+#include "apps/trinco/lock/renewal_notice.hpp"
+#include "apps/trinco/lock/session_words.hpp"
 #include "apps/trinco/once/once_contender.hpp"
 #include "apps/trinco/once/recorded_end.hpp"
 #include "apps/trinco/output/print.hpp"
@@ -30,6 +32,9 @@ using detail::once_record;
 using detail::once_step;
 using std::chrono::milliseconds;
 
+constexpr auto first_report = 100ms;  // of a wait that is none before
+constexpr auto report_every = 1s;
+constexpr auto listing_limit = 300ms;
 constexpr auto record_patience = 30s;
 constexpr auto answer_patience = 2'500ms;     // for giving back
 constexpr auto interrupted_patience = 300ms;  // the same, with somebody at Ctrl-C
@@ -62,6 +67,8 @@ private:
     // Nothing: it is to be run.
     std::optional<once_end> begin();
     std::optional<once_end> enter();
+    // Who it waits for.
+    void report();
     // `may_run`: the record says that it runs already.
     std::optional<once_end> interrupted_while_waiting(bool may_run);
     once_end settled(const detail::once_turn& turn);
@@ -96,6 +103,8 @@ private:
     signal_desk& desk_;
     once_contender own_;
     tenure keeps_;
+    renewal_notice notice_;
+    std::string reported_;  // of the wait
     once_record running_;
     std::optional<std::error_code> loss_;
 };
@@ -112,18 +121,44 @@ std::optional<once_end> once_runner::enter() {
     return end;
 }
 
+void once_runner::report() {
+    const auto found = ask_locks<std::optional<detail::record>>(
+        at_, listing_limit, [this](detail::lock_store& locks, auto by, auto done) {
+            return locks.read(detail::once_key_of(plan_.key), by, std::move(done));
+        });
+    const auto is = found.value ? detail::decode_once(found.value->value) : std::nullopt;
+    std::string words = "it waits for its turn";
+    if (found.error) {
+        words = "the store does not answer; it waits on";
+    } else if (is && is->state == once_record::state_t::running) {
+        words = "it waits for " + detail::quoted(is->owner, 256) + ", which began it at " +
+                utc_text(std::chrono::system_clock::time_point(is->since)) + " as run " +
+                is->run_id + ", attempt " + std::to_string(is->attempt);
+    }
+    if (std::exchange(reported_, words) != words) tell(words);
+}
+
 std::optional<once_end> once_runner::begin() {
     if (auto end = enter()) return end;
+    auto next_report = boot_clock::now() + first_report;
     for (;;) {
         std::array<::pollfd, 2> fds{::pollfd{desk_.descriptor(), POLLIN, 0},
                                     ::pollfd{own_.descriptor(), POLLIN, 0}};
-        ::poll(fds.data(), fds.size(), -1);
+        const auto until_report = std::chrono::ceil<milliseconds>(next_report - boot_clock::now());
+        ::poll(fds.data(), fds.size(),
+               options_.verbose ? static_cast<int>(std::max(until_report, 0ms).count()) : -1);
         const auto news = own_.take();
         const bool may_run = news.answer && !*news.answer && news.turn.step == once_step::begin;
         if (may_run) running_ = news.turn.record;
         if (auto end = interrupted_while_waiting(may_run)) return end;
-        if (!news.answer) continue;
+        if (!news.answer) {
+            if (!options_.verbose || boot_clock::now() < next_report) continue;
+            report();
+            next_report = boot_clock::now() + report_every;
+            continue;
+        }
         if (*news.answer == errc::lost && !store_is_gone()) {
+            if (own_.is_late()) return ended_with(not_begun(errc::not_acquired));
             say(key_name() +
                 ": its session was lost, because this process was stopped or the store away for "
                 "longer than the TTL; it begins anew");
@@ -204,7 +239,12 @@ int once_runner::not_begun(const std::error_code& error) {
 
 deadlines once_runner::until() {
     loss_ = own_.take().loss;
-    return keeps_.until(own_.look());
+    const auto look = own_.look();
+    if (options_.verbose) {
+        const auto news = notice_.look(look, [this] { return renewal_trouble(at_); });
+        if (!news.empty()) tell("its lock: " + news);
+    }
+    return keeps_.until(look);
 }
 
 supervision once_runner::manners() {

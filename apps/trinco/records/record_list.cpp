@@ -18,9 +18,11 @@ constexpr std::size_t records_of_a_page = 100;
 constexpr std::size_t locks_of_a_page = 500;
 constexpr auto patience = 5s;
 
-// The names of locks, of those that begin so, which somebody holds exclusively: runners.
+// The names of locks, of those that begin so, which somebody holds exclusively: runners. Of one
+// whole name it must be known.
 std::variant<std::set<std::string>, problem> held_locks(const store& at,
-                                                        const std::string& beginning) {
+                                                        const std::string& beginning,
+                                                        bool whole_name) {
     std::set<std::string> held;
     std::string from;
     do {
@@ -29,6 +31,9 @@ std::variant<std::set<std::string>, problem> held_locks(const store& at,
                 return locks.list(beginning, from, locks_of_a_page, by, std::move(done));
             });
         if (page.error) return store_problem(at, "list the locks of keys", page.error);
+        if (whole_name && page.value.name_is_hidden) {
+            return store_problem(at, "look at the lock of the key", errc::denied);
+        }
         for (const auto& e : page.value.rows) {
             if (e.holds && e.kind == detail::claim_kind::exclusive) held.insert(e.name);
         }
@@ -60,7 +65,7 @@ void add_page(std::vector<record_row>& to, const detail::records& page, const re
 // begins or ends while this is read is not taken for interrupted.
 std::optional<problem> look_again(const records_scene& in, record_row& row) {
     const auto key = in.scope.prefix + row.key;
-    auto locks = held_locks(in.at, detail::once_lock_of(key));
+    auto locks = held_locks(in.at, detail::once_lock_of(key), true);
     if (auto* const bad = std::get_if<problem>(&locks)) return std::move(*bad);
     row.owner_lives = std::get<std::set<std::string>>(locks).contains(detail::once_lock_of(key));
     if (row.owner_lives) return std::nullopt;
@@ -101,7 +106,7 @@ std::variant<records_scene, problem> open_records(const store_flags& where, reco
 // shown as interrupted.
 std::variant<std::vector<record_row>, problem> list_records(const records_scene& in) {
     const std::string beginning = in.scope.prefix + in.scope.beginning;
-    auto locks = held_locks(in.at, detail::once_lock_of(beginning));
+    auto locks = held_locks(in.at, detail::once_lock_of(beginning), in.scope.whole_key);
     if (auto* const bad = std::get_if<problem>(&locks)) return std::move(*bad);
     const auto& held = std::get<std::set<std::string>>(locks);
     std::vector<record_row> rows;

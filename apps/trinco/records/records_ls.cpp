@@ -77,12 +77,13 @@ public:
         if (format_ == "json") {
             const auto found = rows.empty() ? json_object().add("key", key_).add("state", "absent")
                                             : record_json(rows.front());
-            return print(json_object().add("schema", 1).add_raw("record", found.text()).text() +
-                         "\n");
+            const int printed =
+                print(json_object().add("schema", 1).add_raw("record", found.text()).text() + "\n");
+            return rows.empty() && printed == exit_ok ? exit_nothing : printed;
         }
         if (rows.empty()) {
-            say(nothing_recorded(in));
-            return exit_ok;
+            if (format_ == "table") say(nothing_recorded(in));
+            return exit_nothing;
         }
         return print(format_ == "name" ? key_ + "\n" : record_table(rows.front()));
     }

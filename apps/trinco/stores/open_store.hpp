@@ -1,7 +1,9 @@
 // Opening the stores that the settings name, and asking them things while a command waits.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -54,8 +56,12 @@ struct answer {
 // The request may refer to the caller's variables: it never runs after the answer. Not to be called
 // on the store's thread. Errors beyond the store's own: invalid (the store is empty or keeps none
 // of these), unknown_outcome when the store's thread was stuck for that long.
+//
+// `unwanted`: asked again and again while the answer is waited for; true ends that like a limit.
+using given_up = std::function<bool()>;
 template <class T, class Request>
-[[nodiscard]] answer<T> ask_locks(const store& s, std::chrono::milliseconds limit, Request request);
+[[nodiscard]] answer<T> ask_locks(const store& s, std::chrono::milliseconds limit, Request request,
+                                  const given_up& unwanted = {});
 template <class T, class Request>
 [[nodiscard]] answer<T> ask_breakers(const store& s, std::chrono::milliseconds limit,
                                      Request request);
@@ -112,9 +118,22 @@ void finish(std::shared_ptr<question<T>> q, std::error_code error, T value) {
     q->answered.set(error);
 }
 
+// Whether the answer came within that time, and before it was unwanted.
+inline bool wait_for(detail::awaited& answer, std::chrono::milliseconds within,
+                     const given_up& unwanted) {
+    constexpr std::chrono::milliseconds look_every{20};
+    using steady = std::chrono::steady_clock;
+    const auto end = steady::now() + within;
+    if (!unwanted) return answer.wait_until(end);
+    while (!answer.wait_until(std::min(end, steady::now() + look_every))) {
+        if (steady::now() >= end || unwanted()) return false;
+    }
+    return true;
+}
+
 template <class T, class Store, class Request>
 answer<T> ask(detail::store_state& state, Store* at, std::chrono::milliseconds limit,
-              Request& request) {
+              Request& request, const given_up& unwanted) {
     constexpr std::chrono::milliseconds moment{500};  // for the turn in which the answer comes
     if (at == nullptr) return {make_error_code(errc::invalid), {}};
     if (const auto error = state.check()) return {error, {}};
@@ -130,7 +149,7 @@ answer<T> ask(detail::store_state& state, Store* at, std::chrono::milliseconds l
                 finish(mine, error, std::move(value));
             }));
     });
-    if (q->answered.wait_until(std::chrono::steady_clock::now() + limit + moment)) {
+    if (wait_for(q->answered, limit + moment, unwanted)) {
         return {q->answered.error(), std::move(q->value)};
     }
     {
@@ -144,17 +163,18 @@ answer<T> ask(detail::store_state& state, Store* at, std::chrono::milliseconds l
 }  // namespace asking
 
 template <class T, class Request>
-answer<T> ask_locks(const store& s, std::chrono::milliseconds limit, Request request) {
+answer<T> ask_locks(const store& s, std::chrono::milliseconds limit, Request request,
+                    const given_up& unwanted) {
     const auto state = detail::store_access::state(s);
     if (!state) return {make_error_code(errc::invalid), {}};
-    return asking::ask<T>(*state, state->locks(), limit, request);
+    return asking::ask<T>(*state, state->locks(), limit, request, unwanted);
 }
 
 template <class T, class Request>
 answer<T> ask_breakers(const store& s, std::chrono::milliseconds limit, Request request) {
     const auto state = detail::store_access::state(s);
     if (!state) return {make_error_code(errc::invalid), {}};
-    return asking::ask<T>(*state, state->breakers(), limit, request);
+    return asking::ask<T>(*state, state->breakers(), limit, request, {});
 }
 
 }  // namespace trinco::program

@@ -95,13 +95,10 @@ private:
             const auto& key = asked_.at(std::min(one.operation, asked_.size() - 1)).key;
             switch (one.why) {
                 case refusal_t::no_session: return finish(errc::lost, {});
-                case refusal_t::denied: return finish(errc::denied, {});
                 case refusal_t::lock_delay: return held_back(key);
-                case refusal_t::other:
-                    known().say(errc::invalid, one.what);
-                    return finish(errc::invalid, {});
                 default: break;
             }
+            if (const auto why = known().final_word(one)) return finish(why, {});
         }
         read();
     }
@@ -156,7 +153,8 @@ private:
         send();
     }
     [[nodiscard]] bool is_own(const known_claim& c, const key_value& kv) {
-        if (known().find(lease_)->may_go.contains({kv.key, kv.modify_index})) return false;
+        const auto& may_go = known().find(lease_)->may_go;
+        if (may_go.contains({kv.key, kv.modify_index})) return false;
         const auto note = note_of(kv.value);
         if (note) return note->id == id_;
         return c.bare && c.may_arrive && kv.value == c.info;
@@ -174,9 +172,9 @@ private:
         asked_ = ask.operations;
         request_ = link().txn(ask, by_, then(&attempting::erased));
     }
-    void erased(std::error_code error, txn_reply) {
+    void erased(std::error_code error, txn_reply reply) {
+        known().erased(lease_, asked_, error, reply.applied);
         if (known().find(lease_, id_, serial_) == nullptr) return finish(errc::lost, {});
-        known().erased(lease_, asked_, error);
         // Nothing was taken, whatever became of this.
         if (error) return finish(error == errc::unknown_outcome ? errc::unavailable : error, {});
         read();

@@ -78,6 +78,9 @@ void contend(const claims_ptr& known, std::string_view lease, claim_id id,
 // consul_leave.cpp
 [[nodiscard]] op leave_claim(const claims_ptr& known, std::string_view lease, claim_id id,
                              deadline by, completion<int> done);
+// consul_renew.cpp: with the sessions of its permits.
+[[nodiscard]] op renew_lease(const claims_ptr& known, std::string_view lease, deadline by,
+                             completion<std::chrono::seconds> done);
 // consul_revoke.cpp
 [[nodiscard]] op revoke_lease(const claims_ptr& known, std::string_view lease, deadline by,
                               completion<int> done);
@@ -103,8 +106,9 @@ void contend(const claims_ptr& known, std::string_view lease, claim_id id,
 [[nodiscard]] op list_entries(const claims_ptr& known, std::string_view prefix,
                               std::string_view from, std::size_t rows, deadline by,
                               completion<entries> done);
-// One row, of a key that is held as a lock is; `left` is the caller's to add.
+// One row, of a key that is held as a lock is; its session is the caller's to add.
 [[nodiscard]] entry row_of(const claims& known, const key_value& kv, std::string name);
+void add_session(entry& row, const session_facts& of);
 // consul_observe.cpp
 [[nodiscard]] op observe_name(const claims_ptr& known, std::string_view name,
                               unique_function<void(std::optional<entry>)> seen);

@@ -14,15 +14,28 @@ namespace {
 constexpr boot_clock::duration look_most = 10s;
 constexpr boot_clock::duration look_unknown = 5s;
 constexpr boot_clock::duration words_last = 5s;
+constexpr boot_clock::duration may_land_within = 10min;
+constexpr std::size_t most_late = 1'000;  // of each kind
 
 // Whether a claim that stands in a name's line keeps those behind it from contending for it.
 bool stands_before(const known_claim& other, const known_claim& me, const std::string& name) {
-    // What of a mutex and a semaphore may be is the server's to say; and of permits several may.
-    if (other.counts() != me.counts()) return false;
+    // What of a mutex and a semaphore may be is the server's to say, and of semaphores with other
+    // numbers; and of permits several may.
+    if (other.counts() != me.counts() || other.permits() != me.permits()) return false;
     if (me.counts() && other.phase != claim_phase::waiting) return false;
     if (other.phase != claim_phase::waiting || other.trying) return true;
     // Who waits for another of its names leaves this one to whoever can use it.
     return other.serial < me.serial && (other.obstacle.empty() || other.obstacle == name);
+}
+
+template <class Map, class Since>
+void keep_latest(Map& all, boot_clock::time_point before, Since since) {
+    std::erase_if(all, [&](const auto& one) { return since(one) < before; });
+    while (all.size() > most_late) {
+        all.erase(std::min_element(all.begin(), all.end(), [&](const auto& a, const auto& b) {
+            return since(a) < since(b);
+        }));
+    }
 }
 
 }  // namespace
@@ -92,7 +105,10 @@ void claims::forget(std::string_view lease, claim_id id, std::error_code why) {
     const auto was = std::move(at->second);  // this may be called in its own step
     on->claims.erase(at);
     remove_from_lines(*on, id, was.parts);
-    if (was.may_arrive && !was.counts()) on->late[id] = was.parts;
+    if (was.may_arrive && !was.counts()) {
+        on->late[id] = {was.parts, on_.now()};
+        forget_what_is_old(*on);
+    }
     give_back(was);
     tell(lease, id, why);
     advance(lease, was.parts);
@@ -150,16 +166,30 @@ bool claims::others_may_hold(std::string_view lease, claim_id id, const std::str
 }
 
 void claims::erased(std::string_view lease, const std::vector<operation>& what,
-                    std::error_code error) {
+                    std::error_code error, bool applied) {
     auto* on = find(lease);
     if (on == nullptr) return;
     for (const auto& one : what) {
         if (error == errc::unknown_outcome) {
-            on->may_go.emplace(one.key, one.index);
-        } else if (!error) {
+            on->may_go[{one.key, one.index}] = on_.now();
+        } else if (!error && applied) {
             on->may_go.erase({one.key, one.index});
         }
     }
+    forget_what_is_old(*on);
+}
+
+void claims::still_there(std::string_view lease, claim_id id) {
+    auto* const on = find(lease);
+    if (on == nullptr) return;
+    const auto late = on->late.find(id);
+    if (late != on->late.end()) late->second.since = on_.now();
+}
+
+void claims::forget_what_is_old(known_lease& on) {
+    const auto before = on_.now() - may_land_within;
+    keep_latest(on.late, before, [](const auto& one) { return one.second.since; });
+    keep_latest(on.may_go, before, [](const auto& one) { return one.second; });
 }
 
 void claims::advance(std::string_view lease, const std::vector<part>& names) {
@@ -178,7 +208,7 @@ void claims::advance(std::string_view lease, const std::vector<part>& names) {
                 if (c->phase != claim_phase::waiting) break;
                 const auto behind = self->in_line_behind(lease, id);
                 c->obstacle = behind;
-                if (behind == p.name) break;
+                if (behind == p.name && !c->counts()) break;
                 if (behind.empty()) contend(self, lease, id, std::nullopt);
             }
         }
@@ -238,6 +268,14 @@ void claims::say(std::error_code of, std::string sentence) {
     said_of_ = of;
     said_ = std::move(sentence);
     said_at_ = on_.now();
+}
+
+std::error_code claims::final_word(const refused& one) {
+    const bool denied = one.why == refusal_t::denied;
+    if (!denied && one.why != refusal_t::other) return {};
+    const auto error = denied ? errc::denied : errc::invalid;
+    say(error, one.what);
+    return error;
 }
 
 std::string claims::said(const std::error_code& of) const {

@@ -16,7 +16,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -58,6 +57,12 @@ struct known_claim {
     op contending;
 
     [[nodiscard]] bool counts() const { return parts.front().kind == claim_kind::permit; }
+    [[nodiscard]] std::uint32_t permits() const { return counts() ? parts.front().n : 0; }
+};
+
+struct late_claim {
+    std::vector<part> parts;
+    boot_clock::time_point since;  // nothing was asked for it after that
 };
 
 struct known_lease {
@@ -66,10 +71,11 @@ struct known_lease {
     std::map<claim_id, known_claim> claims;
     // By name, in the order of coming: who holds it, takes it, or waits for it.
     std::map<std::string, std::vector<claim_id>> lines;
-    // Claims that are over, of which a request may still land or an entry stand, and their names.
-    std::map<claim_id, std::vector<part>> late;
-    // Keys and indexes that were asked to be erased, without an answer: what is there may go.
-    std::set<std::pair<std::string, std::uint64_t>> may_go;
+    // Claims that are over, of which a request may still land or an entry stand.
+    std::map<claim_id, late_claim> late;
+    // Keys and indexes that were asked to be erased, without an answer, and when: what is there may
+    // go.
+    std::map<std::pair<std::string, std::uint64_t>, boot_clock::time_point> may_go;
     std::optional<boot_clock::time_point> renewal;  // when the last one was begun
 };
 
@@ -105,8 +111,16 @@ public:
     // Whether another claim of the lease holds the name, or may by a request under way.
     [[nodiscard]] bool others_may_hold(std::string_view lease, claim_id id,
                                        const std::string& name);
-    // What became of these erasures. One of unknown outcome may still be carried out.
-    void erased(std::string_view lease, const std::vector<operation>& what, std::error_code error);
+    // What became of these erasures. One of unknown outcome may still be carried out, also when its
+    // repetition is refused.
+    void erased(std::string_view lease, const std::vector<operation>& what, std::error_code error,
+                bool applied);
+    // What can hardly land any more, or is too much: a request that was not answered is carried out
+    // within a minute, or by a machine that was stopped meanwhile. An entry that comes still later
+    // stands until its lease ends, or is found when the lease wants its name.
+    void forget_what_is_old(known_lease& on);
+    // One that is over was seen at the server.
+    void still_there(std::string_view lease, claim_id id);
     // Nobody waits for it: what a permit has at the server goes.
     void give_back(const known_claim& c);
     // Those in these lines who may contend by now, do.
@@ -135,6 +149,8 @@ public:
 
     // Why something was told this lately, beside what the way knows.
     void say(std::error_code of, std::string sentence);
+    // Of an operation that is not to be tried again the error, and why is said; else none.
+    [[nodiscard]] std::error_code final_word(const refused& one);
     [[nodiscard]] std::string said(const std::error_code& of) const;
 
 private:

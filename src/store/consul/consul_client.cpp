@@ -77,6 +77,7 @@ public:
         }
         return in_->watches.why(told);
     }
+    [[nodiscard]] bool is_refused() const noexcept override { return in_->way.is_refused(); }
     [[nodiscard]] op stop(deadline, completion<int> done) override {
         if (::getpid() != owner_) return {};
         stopped_ = true;

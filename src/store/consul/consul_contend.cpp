@@ -152,6 +152,7 @@ private:
         timer_ = known().on().after(known().look_every(lease_), then(&contending::look));
     }
     void look() {
+        if (TRINCO_MUTANT("consul_no_look")) return;
         look_ = link().read(what_, known().on().now() + patience, then(&contending::looked));
     }
     void looked(std::error_code error, read_reply reply) {

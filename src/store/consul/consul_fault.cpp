@@ -14,6 +14,8 @@ namespace trinco::detail::consul {
 namespace {
 
 constexpr std::size_t text_shown = 300;
+constexpr const char* no_consul =
+    "; it answers, but not as Consul does: is this its HTTP port (8500)?";
 constexpr server_words words{"Consul", "consul"};
 
 bool has(std::string_view text, std::string_view part) {
@@ -63,6 +65,9 @@ void judge_internal(std::string_view text, fault& out) {
         }
     } else if (has(text, "Invalid ")) {
         // Of a session: its checks come before anything is done.
+        if (has(text, "Invalid Session TTL")) {
+            out.sentence += "; ask for a TTL within these bounds (session_ttl_min of the servers)";
+        }
         out.code = errc::invalid;
         out.leave = false;
     } else {
@@ -92,7 +97,10 @@ void judge_response(const http_response& response, fault& out) {
             break;
         case 401:
         case 403: judge_refused(text, out); break;
-        case 404: out.code = text.starts_with("Session id") ? errc::lost : errc::invalid; break;
+        case 404:
+            out.code = text.starts_with("Session id") ? errc::lost : errc::invalid;
+            if (out.code == errc::invalid) out.sentence += no_consul;
+            break;
         case 413: out.code = errc::busy; break;
         case 429:
             if (has(text, "concurrent connections")) {
@@ -105,6 +113,7 @@ void judge_response(const http_response& response, fault& out) {
                 judge_internal(text, out);
             } else {
                 out.code = errc::invalid;
+                out.sentence += no_consul;
             }
             break;
     }

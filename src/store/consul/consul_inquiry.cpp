@@ -10,8 +10,11 @@
 namespace trinco::detail::consul {
 namespace {
 
-constexpr std::array<const char*, 3> questions{"/v1/status/leader", "/v1/status/peers",
-                                               "/v1/agent/self"};
+constexpr std::array<const char*, 4> questions{"/v1/status/leader", "/v1/status/peers",
+                                               "/v1/agent/self", "/v1/operator/autopilot/health"};
+constexpr std::size_t of_the_agent = 2;
+constexpr std::size_t of_health = 3;
+constexpr unsigned unwell = 429;  // the status with which health is told that is none
 
 // What each says of itself, gathered.
 struct inquiry {
@@ -32,7 +35,25 @@ bool read(std::size_t question, const std::string& body, server_status& to) {
         if (peers) to.peers = std::move(*peers);
         return peers.has_value();
     }
-    return decode_agent(body, to);
+    return question == of_the_agent ? decode_agent(body, to) : decode_health(body, to);
+}
+
+// What only those with a right to it are told, or only versions that know of it.
+bool may_stay_untold(std::size_t question, std::error_code why) {
+    return question == of_health || (question == of_the_agent && why == errc::denied);
+}
+
+// What an address has answered to a question.
+void take(std::size_t question, const http_answer& said, const std::string& name,
+          const std::optional<tls_settings>& tls, server_status& to) {
+    const bool tells =
+        is_answer(said) || (question == of_health && !said.error && said.response.status == unwell);
+    if (!tells) {
+        const auto what = judge(said, name, tls);
+        if (!may_stay_untold(question, what.code)) to.why = what.sentence;
+    } else if (!read(question, said.response.body, to) && question != of_health) {
+        to.why = name + ": it answers, but not as Consul does";
+    }
 }
 
 }  // namespace
@@ -47,22 +68,15 @@ op inquire(consul_way& way, deadline by, completion<std::vector<server_status>> 
     for (std::size_t i = 0; i < way.size(); ++i) {
         all->all[i].address = way.name(i);
         for (std::size_t q = 0; q < questions.size(); ++q) {
-            all->calls.push_back(
-                way.call(i, lane::requests, {.path = questions[q]}, by,
-                         [&way, i, q, weak = std::weak_ptr(all)](const http_answer& said) {
-                             const auto to = weak.lock();
-                             if (!to) return;
-                             auto& row = to->all[i];
-                             if (!is_answer(said)) {
-                                 const auto what = judge(said, way.name(i), way.tls());
-                                 if (q != 2 || what.code != errc::denied) row.why = what.sentence;
-                             } else if (!read(q, said.response.body, row)) {
-                                 row.why = way.name(i) + ": it answers, but not as Consul does";
-                             }
-                             if (--to->open > 0) return;
-                             auto tell = std::move(to->done);
-                             tell({}, std::move(to->all));
-                         }));
+            const auto answered = [&way, i, q, weak = std::weak_ptr(all)](const http_answer& said) {
+                const auto to = weak.lock();
+                if (!to) return;
+                take(q, said, way.name(i), way.tls(), to->all[i]);
+                if (--to->open > 0) return;
+                auto tell = std::move(to->done);
+                tell({}, std::move(to->all));
+            };
+            all->calls.push_back(way.call(i, lane::requests, {.path = questions[q]}, by, answered));
         }
     }
     return op([all] { all->calls.clear(); });

@@ -23,13 +23,13 @@ public:
 private:
     void ask() {
         if (open_.empty()) return finish({}, std::move(found_));
-        if (open_.size() == 1) {
+        if (open_.size() == 1 || at_once_ == 1) {
             request_ = link().read({keys_[open_.front()], false, true}, by_,
                                    then(&reading_keys::read_one));
             return;
         }
         txn_request what;
-        const auto n = std::min(keys_at_once, open_.size());
+        const auto n = std::min(at_once_, open_.size());
         for (std::size_t i = 0; i < n; ++i) {
             operation get;
             get.verb = operation::verb_t::get;
@@ -42,23 +42,26 @@ private:
     void read_one(std::error_code error, read_reply reply) {
         if (error) return finish(error, {});
         take(std::move(reply.rows));
-        open_.clear();
+        open_.erase(open_.begin());
         ask();
     }
     void read_some(std::error_code error, txn_reply reply) {
+        if (error == errc::busy) return ask_fewer();
         if (error) return finish(error, {});
         if (reply.applied) {
             take(std::move(reply.rows));
             // What there is no right to read is left out without a word.
             for (std::size_t i = 0; i < asked_; ++i) {
-                if (!found_[open_[i]]) return finish(errc::denied, {});
+                if (found_[open_[i]]) continue;
+                known().say(errc::denied, "the token may not read '" + keys_[open_[i]] + "'");
+                return finish(errc::denied, {});
             }
             open_.erase(open_.begin(), open_.begin() + static_cast<std::ptrdiff_t>(asked_));
             return ask();
         }
         std::vector<std::size_t> absent;
         for (const auto& one : reply.refusals) {
-            if (one.why == refusal_t::denied) return finish(errc::denied, {});
+            if (const auto why = known().final_word(one)) return finish(why, {});
             if (one.why != refusal_t::absent || one.operation >= asked_) {
                 return finish(errc::invalid, {});
             }
@@ -68,6 +71,11 @@ private:
         std::erase_if(open_, [&](std::size_t i) {
             return std::find(absent.begin(), absent.end(), i) != absent.end();
         });
+        ask();
+    }
+    // Their values may be too much for one answer.
+    void ask_fewer() {
+        at_once_ = asked_ / 2;
         ask();
     }
     void take(std::vector<key_value> rows) {
@@ -81,6 +89,7 @@ private:
     const std::vector<std::string> keys_;
     found_keys found_;
     std::vector<std::size_t> open_;
+    std::size_t at_once_ = keys_at_once;
     std::size_t asked_ = 0;
 };
 

@@ -97,15 +97,12 @@ std::string contender_key(std::string_view prefix, std::string_view name,
 }
 
 std::optional<contender> contender_of_key(std::string_view prefix, std::string_view key) {
-    constexpr std::size_t id_size = 36;  // of a session, as UUIDs are written
     if (!key.starts_with(prefix)) return std::nullopt;
     key.remove_prefix(prefix.size());
     const auto slash = key.rfind('/');
-    if (slash == std::string_view::npos || key.size() - slash - 1 != id_size) return std::nullopt;
+    if (slash == std::string_view::npos) return std::nullopt;
     const auto session = key.substr(slash + 1);
-    if (session.find_first_not_of("0123456789abcdef-") != std::string_view::npos) {
-        return std::nullopt;
-    }
+    if (!is_session_id(session)) return std::nullopt;
     const auto name = key.substr(0, slash);
     if (check_consul_name(name)) return std::nullopt;
     return contender{std::string(name), std::string(session)};
@@ -117,7 +114,9 @@ std::string text_of(const owner_note& note) {
     for (const auto number : {note.since, note.held, static_cast<std::int64_t>(note.token)}) {
         out += ' ' + std::to_string(number);
     }
-    out += note.evicted ? " 1\n" : " 0\n";
+    out += note.evicted ? " 1" : " 0";
+    if (!note.lease.empty()) out += ' ' + note.lease;
+    out += '\n';
     if (note.evicted) out += note.evicted->who;
     out += '\n';
     if (note.evicted) out += note.evicted->why;
@@ -130,9 +129,16 @@ std::optional<owner_note> note_of(std::string_view value) {
     owner_note out;
     int evicted = 0;
     if (!take_number(value, ' ', out.id.n) || !take_number(value, ' ', out.since) ||
-        !take_number(value, ' ', out.held) || !take_number(value, ' ', out.token) ||
-        !take_number(value, '\n', evicted)) {
+        !take_number(value, ' ', out.held) || !take_number(value, ' ', out.token)) {
         return std::nullopt;
+    }
+    auto rest = take(value, '\n');
+    if (!rest) return std::nullopt;
+    const auto lease = rest->find(' ');
+    if (!read_number(rest->substr(0, lease), evicted)) return std::nullopt;
+    if (lease != std::string_view::npos) {
+        out.lease = rest->substr(lease + 1);
+        if (!is_session_id(out.lease)) return std::nullopt;
     }
     const auto who = take(value, '\n');
     const auto why = take(value, '\n');
@@ -152,18 +158,25 @@ bool is_entry(const key_value& kv, const entry_id& id) {
 }
 
 std::string handle_of(const key_value& kv) {
-    return kv.session + '/' + std::to_string(kv.create_index) + '.' +
+    const auto note = kv.flags == semaphore_flags ? note_of(kv.value) : std::nullopt;
+    const auto lease = note && !note->lease.empty() ? note->lease + '/' : std::string();
+    return lease + kv.session + '/' + std::to_string(kv.create_index) + '.' +
            std::to_string(kv.lock_index) + ' ' + kv.key;
 }
 
 std::optional<handle_parts> parts_of_handle(std::string_view handle) {
     handle_parts out;
-    const auto session = take(handle, '/');
-    if (!session || session->empty() || !take_number(handle, '.', out.id.create_index) ||
-        !take_number(handle, ' ', out.id.lock_index) || handle.empty()) {
+    auto head = take(handle, ' ');
+    if (!head || handle.empty()) return std::nullopt;
+    const auto slash = head->rfind('/');
+    if (slash == std::string_view::npos) return std::nullopt;
+    // The last, behind the lease of a permit.
+    out.id.session = head->substr(0, slash).substr(head->substr(0, slash).rfind('/') + 1);
+    head->remove_prefix(slash + 1);
+    if (out.id.session.empty() || !take_number(*head, '.', out.id.create_index) ||
+        !read_number(*head, out.id.lock_index)) {
         return std::nullopt;
     }
-    out.id.session = *session;
     out.key = handle;
     return out;
 }

@@ -8,15 +8,16 @@
 //
 // The value of ours says who holds it, in lines that a person can read:
 //
-//     trinco/1 CLAIM SINCE HELD TOKEN EVICTED
+//     trinco/1 CLAIM SINCE HELD TOKEN EVICTED [LEASE]
 //     who asked the holder to stop
 //     and why
 //     the owner's information, to the end
 //
-// CLAIM is the number of the claim in its session. SINCE and HELD are milliseconds of the owner's
+// CLAIM is the number of the claim in its lease. SINCE and HELD are milliseconds of the owner's
 // wall clock since 1970. TOKEN is 0 until the value is rewritten: before that it is the key's own
-// ModifyIndex. A value that does not begin so is of Go, of `consul lock`, of an election of ours,
-// or of a later format: nothing is concluded from it.
+// ModifyIndex. LEASE is there for a permit alone, which is held by another session than its lease.
+// A value that does not begin so is of Go, of `consul lock`, of an election of ours, or of a later
+// format: nothing is concluded from it.
 //
 // A lock is deleted when it is given back. Nothing is lost with the key: tokens are indexes of
 // Raft, which go on.
@@ -84,6 +85,7 @@ struct owner_note {
     std::int64_t held = 0;
     std::uint64_t token = 0;  // 0: the key's ModifyIndex
     std::optional<eviction> evicted;
+    std::string lease = {};  // of a permit; else empty
     std::string info;
 };
 
@@ -103,7 +105,8 @@ struct entry_id {
 // put` does, resets its LockIndex to 0 and changes nothing else of it.
 [[nodiscard]] bool is_entry(const key_value& kv, const entry_id& id);
 
-// SESSION/CREATED.LOCKED KEY, by which operators name an entry; nullopt: it is none of these.
+// SESSION/CREATED.LOCKED KEY, by which operators name an entry; of a permit LEASE/ stands before
+// it, so that each begins with its lease. nullopt: it is none of these.
 [[nodiscard]] std::string handle_of(const key_value& kv);
 struct handle_parts {
     entry_id id;

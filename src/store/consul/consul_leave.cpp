@@ -68,7 +68,7 @@ private:
         if (on == nullptr) return answer({}, 0);
         const auto late = on->late.find(id_);
         if (late == on->late.end()) return answer({}, 0);
-        names_ = late->second;
+        names_ = late->second.parts;
         read();
     }
 
@@ -87,11 +87,11 @@ private:
         request_ = link().txn(ask, by_, then(&leaving::erased));
     }
     void erased(std::error_code error, txn_reply reply) {
-        known().erased(lease_, erased_, error);
+        known().erased(lease_, erased_, error, reply.applied);
         if (error) return finish(error, 0);
         if (reply.applied) return gone();
         for (const auto& one : reply.refusals) {
-            if (one.why == refusal_t::denied) return finish(errc::denied, 0);
+            if (one.why == refusal_t::denied) return finish(known().final_word(one), 0);
         }
         if (++attempts_ == most_attempts) return finish(errc::unknown_outcome, 0);
         read();
@@ -102,7 +102,8 @@ private:
         for (const auto& p : names_) keys.push_back(known().key_of(p.name));
         request_ = read_keys(known_ptr(), std::move(keys), by_, then(&leaving::found));
     }
-    // Goes on with those entries that are there and are this claim's.
+    // Goes on with those entries that are there and are this claim's. Those of a claim that is over
+    // are not forgotten while they are seen.
     void found(std::error_code error, found_keys keys) {
         if (error) return finish(error, 0);
         std::vector<held_entry> rest;
@@ -113,6 +114,7 @@ private:
             }
         }
         held_ = std::move(rest);
+        if (serial_ == 0 && !held_.empty()) known().still_there(lease_, id_);
         erase();
     }
     [[nodiscard]] bool is_own(const key_value& kv, const std::string& name) const {

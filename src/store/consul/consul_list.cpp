@@ -57,7 +57,13 @@ private:
         std::sort(names_.begin(), names_.end(), [](const named& a, const named& b) {
             return std::tie(a.name, a.session, a.key) < std::tie(b.name, b.session, b.key);
         });
-        read();
+        const bool is_there = std::any_of(names_.begin(), names_.end(),
+                                          [&](const named& one) { return one.name == prefix_; });
+        const bool is_a_name = !prefix_.empty() && prefix_.back() != '/';
+        if (is_there || !is_a_name || !from_.empty()) return read();
+        hidden_ = {s.prefix + prefix_ + "/.lock"};
+        if (s.plain_keys) hidden_.push_back(s.prefix + prefix_);
+        look_whether_it_may_be_read();
     }
     void add(named one) {
         if (!one.name.starts_with(prefix_)) return;
@@ -69,6 +75,21 @@ private:
                           (one.session.empty() || one.session > from_.substr(end + 1));
         if (!from_.empty() && one.name <= from && !rest) return;
         names_.push_back(std::move(one));
+    }
+    // A key that may not be read is left out of what is listed, in silence; asked for by its name
+    // it is refused. So nobody who asks for one lock is told that it is free.
+    void look_whether_it_may_be_read() {
+        if (hidden_.empty()) return read();
+        request_ = link().read({hidden_.back(), false, true}, by_, then(&listing::one_read));
+    }
+    void one_read(std::error_code error, const read_reply&) {
+        if (error && error != errc::denied && error != errc::invalid) return finish(error, {});
+        name_is_hidden_ = error == errc::denied;
+        if (name_is_hidden_) {
+            known().say(errc::denied, "the token may not read '" + hidden_.back() + "' (key:read)");
+        }
+        hidden_.pop_back();
+        name_is_hidden_ ? look_whether_it_may_be_read() : read();
     }
     void read() {
         if (next_ == names_.size() || kept_.size() == rows_) return read_sessions();
@@ -131,13 +152,16 @@ private:
     }
     void session_read(const std::string& session, std::error_code error,
                       const std::optional<session_facts>& f) {
-        if (!error && f) left_[session] = f->ttl;
+        if (!error && f) facts_of_[session] = *f;
         if (--asked_ == 0) read_sessions();
     }
 
     void answer_all() {
         entries out;
-        for (std::size_t i = 0; i < kept_.size(); ++i) kept_[i].left = left_[row_sessions_[i]];
+        out.name_is_hidden = name_is_hidden_;
+        for (std::size_t i = 0; i < kept_.size(); ++i) {
+            add_session(kept_[i], facts_of_[row_sessions_[i]]);
+        }
         if (next_ < names_.size()) {
             const auto& last = names_[next_ - 1];
             out.next = last.name;
@@ -151,6 +175,8 @@ private:
     const std::string from_;
     const std::size_t rows_;
     std::vector<named> names_;
+    std::vector<std::string> hidden_;  // keys of the one name, to be asked for
+    bool name_is_hidden_ = false;
     std::size_t first_ = 0;
     std::size_t next_ = 0;
     holders holders_;
@@ -159,7 +185,7 @@ private:
     std::set<std::string> sessions_;
     std::size_t asked_ = 0;
     std::vector<op> facts_;
-    std::map<std::string, std::chrono::seconds> left_;
+    std::map<std::string, session_facts> facts_of_;
 };
 
 }  // namespace
@@ -185,6 +211,14 @@ entry row_of(const claims& known, const key_value& kv, std::string name) {
     out.evicted = std::move(note->evicted);
     if (note->token != 0) out.token = note->token;
     return out;
+}
+
+void add_session(entry& row, const session_facts& of) {
+    row.left = of.ttl;
+    row.left_is_whole = true;
+    // `consul lock` says nothing in its key; its session has the command in its name.
+    row.lease_label = of.name;
+    if (!of.node.empty()) row.lease_label += (of.name.empty() ? "node " : " on node ") + of.node;
 }
 
 op list_entries(const claims_ptr& known, std::string_view prefix, std::string_view from,

@@ -1,7 +1,5 @@
 #include "store/consul/consul_locks.hpp"
 
-#include <algorithm>
-
 #include "store/consul/consul_calls.hpp"
 #include "trinco/error.hpp"
 
@@ -12,77 +10,6 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr std::size_t max_text = 4'096;  // of labels and infos
-
-// Of a renewal that was answered with `lost`: whether it is so. A leader that was deposed does not
-// know the sessions that were made since.
-class renewing : public consul::conversation<renewing, std::chrono::seconds> {
-public:
-    explicit renewing(std::string_view lease) : lease_(lease) {}
-    void start() {
-        ++open_;
-        if (auto* on = known().find(lease_)) {
-            on->renewal = known().on().now();
-            for (const auto& [id, c] : on->claims) {
-                if (!c.session.empty()) renew_permit(id, c.session);
-            }
-        }
-        request_ = link().renew(lease_, by_, then(&renewing::renewed));
-    }
-
-private:
-    // A permit is believed in for as long as its lease, so nothing is renewed unless all are.
-    void renew_permit(claim_id id, const std::string& session) {
-        ++open_;
-        permits_.push_back(link().renew(
-            session, by_,
-            [weak = weak_from_this(), id](std::error_code error, std::chrono::seconds granted) {
-                const auto self = weak.lock();
-                if (self && !self->over()) self->permit_renewed(id, error, granted);
-            }));
-    }
-    void permit_renewed(claim_id id, std::error_code error, std::chrono::seconds granted) {
-        if (error == errc::lost) {
-            look_at(id);
-        } else if (error) {
-            trouble_ = error;
-        } else {
-            granted_ = std::min(granted_, granted);
-        }
-        one_is_over();
-    }
-    // It is gone and its owner is to hear of it; if a leader says so that leads still.
-    void look_at(claim_id id) {
-        known().in_background([&](unique_function<void()> over) {
-            return consul::confirm(
-                known_ptr(), lease_, id, known().on().now() + consul::patience,
-                [over = std::move(over)](std::error_code, const grant&) mutable { over(); });
-        });
-    }
-    void renewed(std::error_code error, std::chrono::seconds granted) {
-        if (error == errc::lost) {
-            request_ = link().facts(lease_, by_, then(&renewing::read));
-            return;
-        }
-        if (error) return finish(error, 0s);
-        granted_ = std::min(granted_, granted);
-        one_is_over();
-    }
-    void one_is_over() {
-        if (--open_ != 0) return;
-        finish(trouble_, trouble_ ? 0s : granted_);
-    }
-    void read(std::error_code error, std::optional<consul::session_facts> facts) {
-        if (error) return finish(error, 0s);
-        if (facts) return finish(errc::unavailable, 0s);
-        known().forget(lease_);
-        finish(errc::lost, 0s);
-    }
-    const std::string lease_;
-    std::chrono::seconds granted_ = std::chrono::seconds::max();
-    std::error_code trouble_;
-    std::size_t open_ = 0;
-    std::vector<op> permits_;
-};
 
 }  // namespace
 
@@ -103,7 +30,8 @@ const lock_traits& consul_locks::traits() const {
     static const lock_traits all{.permits = true,
                                  .values = true,
                                  .guarded_writes = true,
-                                 .ttl_min = 10s,  // session_ttl_min, unless it was changed
+                                 .lists_waiters = false,
+                                 .ttl_min = shortest_ttl,
                                  .parts_max = parts_max};
     return all;
 }
@@ -138,7 +66,7 @@ op consul_locks::open(std::chrono::seconds ttl, std::string_view label, deadline
 }
 
 op consul_locks::renew(std::string_view lease, deadline by, completion<std::chrono::seconds> done) {
-    return renewing::begin(known_, by, std::move(done), lease);
+    return consul::renew_lease(known_, lease, by, std::move(done));
 }
 
 op consul_locks::revoke(std::string_view lease, deadline by, completion<ended_claims> done) {
@@ -231,6 +159,11 @@ std::string consul_locks::trouble(const std::error_code& told) const {
     if (auto said = known_->said(told); !said.empty()) return said;
     const auto* link = known_->link();
     return link == nullptr ? std::string() : link->why(told);
+}
+
+bool consul_locks::is_refused() const noexcept {
+    const auto* link = known_->link();
+    return link != nullptr && link->is_refused();
 }
 
 op consul_locks::stop(deadline by, completion<int> done) {

@@ -27,7 +27,8 @@
 //              lock-delay follows. revoke gives back before it ends the session.
 //   Permits    Each has a session of its own, which is made when there is first room for it, is
 //              renewed with the lease, and ends with it, with leave and with the loss of the
-//              permit. A renewal succeeds only if those of all permits do. The contender's key and
+//              permit. A renewal succeeds only if those of all permits do that the lease still has;
+//              one whose session has ended is lost by it. The contender's key and
 //              the place among the holders are taken in one transaction, by compare, so that nobody
 //              holds without a place; what is held is confirmed by both. Whoever finds holders
 //              whose sessions are gone drops them. Who gives back the last permit deletes the list.
@@ -36,7 +37,7 @@
 //              one after another. Nobody who waits has a key: Go's waiters have.
 //   Account    Of what it holds Consul tells nobody by session. The store keeps the account: a
 //              claim of which a request may still land is looked for at every reading (owned), for
-//              as long as its lease lives.
+//              ten minutes after it was last asked for, and at most 1,000 of a lease.
 //   Tokens     The ModifyIndex of the write that took the lock, which is an index of Raft, plus
 //              token_epoch x 2^45: larger than every earlier holder's, also after the key was
 //              deleted, and whether that was ours, Go's or `consul lock`'s. Indexes go back when a
@@ -46,7 +47,7 @@
 //   - shared claims, and claims of several names with a permit among them: not_supported.
 //   - A semaphore has at most 500 permits: all that lies under its name is read at once, also locks
 //     of names that begin with NAME/ (4 MiB at most). Writes under it wake all its waiters.
-//   - A permit is no guard of a write: `invalid`.
+//   - A permit is no guard of a write: `not_supported`.
 //   - Waiting claims are not listed, since nobody but their own process knows of them. A listed
 //     entry's `left` is its session's TTL: Consul does not tell how much of it is left, and ends it
 //     later than that.
@@ -55,8 +56,9 @@
 //     deleted.
 //   - A claim is entered by the store that opened its lease and by no other: to others it is lost.
 //   - A lease that another client revokes, by its id alone, is followed by its lock-delay.
-//   - `keep` of records is compared with the reader's wall clock. What has expired reads as if it
-//     were not there, and is deleted when somebody scans or writes.
+//   - `keep` of records is compared with the reader's wall clock, with a margin: the smaller of
+//     `keep` and an hour. What has expired reads as if it were not there; it is overwritten by who
+//     writes, and deleted by who scans a day later.
 //
 // Cost: enter and leave one transaction each where the name is free; a wait a read, a blocking
 // query, and a transaction for each time that the name becomes free. A permit takes a read of what
@@ -100,6 +102,8 @@ struct consul_locks_settings {
 class consul_locks final : public lock_store {
 public:
     static constexpr std::size_t parts_max = 32;
+    // Consul's own session_ttl_min; where the servers ask for more, they refuse what is shorter.
+    static constexpr std::chrono::seconds shortest_ttl{10};
 
     // The settings' prefix is a lock's name with a '/' behind it, or empty.
     consul_locks(loop& on, std::unique_ptr<consul::rpc> link, consul_locks_settings settings = {});
@@ -144,6 +148,7 @@ public:
                              unique_function<void(std::optional<entry>)> seen) override;
     [[nodiscard]] op stop(deadline by, completion<int> done) override;
     [[nodiscard]] std::string trouble(const std::error_code& told) const override;
+    [[nodiscard]] bool is_refused() const noexcept override;
 
 private:
     template <class T>

@@ -18,4 +18,10 @@ bool txn_request::reads_only() const noexcept {
     });
 }
 
+bool is_session_id(std::string_view text) noexcept {
+    constexpr std::size_t size = 36;
+    return text.size() == size &&
+           text.find_first_not_of("0123456789abcdef-") == std::string_view::npos;
+}
+
 }  // namespace trinco::detail::consul

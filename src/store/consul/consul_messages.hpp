@@ -5,7 +5,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace trinco::detail::consul {
@@ -75,6 +77,9 @@ struct txn_reply {
     std::vector<refused> refusals;
 };
 
+// Whether it is the id of a session: a UUID in small letters.
+[[nodiscard]] bool is_session_id(std::string_view text) noexcept;
+
 struct read_request {
     std::string key;
     bool under = false;       // all keys that begin with it
@@ -117,6 +122,9 @@ struct server_status {
     std::uint64_t connections = 0;                  // it takes so many of one host; 0: not known
     bool leaves_when_ended = false;                 // by TERM: then its node goes, and its sessions
     bool removes_dead_servers = false;
+    // By the word of the servers, whichever agent is asked; nothing without operator:read.
+    std::optional<std::uint64_t> may_be_lost;
+    std::vector<std::string> unwell;
 };
 
 }  // namespace trinco::detail::consul

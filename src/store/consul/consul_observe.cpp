@@ -50,15 +50,15 @@ private:
         const auto& kv = keys[0];
         if (kv && !kv->session.empty() && kv->flags != semaphore_flags) head_ = *kv;
         const bool news = !told_ || told_->modify_index != head_.modify_index;
-        if (!news || head_.key.empty()) return tell(news, 0s);
+        if (!news || head_.key.empty()) return tell(news, {});
         request_ = link().facts(head_.session, known().on().now() + patience,
                                 then(&observing::session_read));
     }
     void session_read(std::error_code error, std::optional<session_facts> facts) {
         if (error) return failed();
-        tell(true, facts ? facts->ttl : 0s);
+        tell(true, facts.value_or(session_facts()));
     }
-    void tell(bool news, std::chrono::seconds left) {
+    void tell(bool news, const session_facts& session) {
         reads_ = false;
         failures_ = 0;
         read_after(again_ ? boot_clock::duration() : look_every);
@@ -66,7 +66,7 @@ private:
         told_ = head_;
         if (head_.key.empty()) return seen_(std::nullopt);
         auto row = row_of(known(), head_, name_);
-        row.left = left;
+        add_session(row, session);
         seen_(std::move(row));
     }
     void failed() {

@@ -31,7 +31,10 @@ private:
             known().forget(lease_);
             return finish(errc::lost, {});
         }
-        if (const auto* on = known().find(lease_)) collect(*on);
+        if (auto* on = known().find(lease_)) {
+            known().forget_what_is_old(*on);
+            collect(*on);
+        }
         std::vector<std::string> keys;
         for (const auto& one : asked_) keys.push_back(key_of(one));
         request_ = read_keys(known_ptr(), std::move(keys), by_, then(&listing_lease::found));
@@ -55,9 +58,9 @@ private:
             }
         }
         if (TRINCO_MUTANT("consul_account_unread")) return;
-        for (const auto& [id, parts] : on.late) {
+        for (const auto& [id, late] : on.late) {
             if (on.claims.contains(id)) continue;
-            for (const auto& p : parts) {
+            for (const auto& p : late.parts) {
                 asked_.push_back({id, 0, claim_phase::asking, p.name, std::nullopt});
             }
         }
@@ -84,6 +87,7 @@ private:
             const auto& one = asked_[i];
             if (keys[i] && is_of(one, *keys[i])) {
                 there_.insert(one.id);
+                if (one.serial == 0) known().still_there(lease_, one.id);
             } else {
                 missing.insert(one.id);
             }

@@ -47,7 +47,7 @@ private:
     }
     void found(std::error_code error, read_reply reply) {
         if (error) return finish(error, {});
-        const auto* c = mine();
+        auto* c = mine();
         if (c == nullptr) return finish(errc::lost, {});
         seen_ = state_of(reply.rows, key_);
         if (const auto why = why_not(); !why.empty()) return other_kind(why);
@@ -55,6 +55,12 @@ private:
             return !c->session.empty() && kv.session == c->session && kv.key == own_key(*c);
         });
         if (own != reply.rows.end() && seen_.alive.contains(c->session)) return taken(*own);
+        // Its contender was deleted. Taken once more the list would be what it is already and keep
+        // its index, so that who read it without a contender could still drop its place.
+        if (seen_.listed.contains(c->session)) {
+            end_session(known(), std::exchange(c->session, {}));
+            c->may_arrive = false;
+        }
         if (!seen_.has_news_for(n_)) return end(attempt_result::what_t::in_the_way);
         c->session.empty() ? read_lease() : send();
     }
@@ -98,14 +104,33 @@ private:
         ask.ttl = on->granted;
         ask.erases = true;  // without a lock-delay: nobody else can want what it holds
         made_ = known().on().now();
-        request_ = link().create(ask, by_, then(&attempting_permit::created));
+        limit_ = known().on().at(by_, then(&attempting_permit::over_time));
+        create(ask);
     }
+    // Also when nobody waits for it any more it is asked for to its end: the session is there then,
+    // and is ended. One that nobody hears of ends by its TTL, since nobody renews it.
+    void create(const session_request& ask) {
+        known().in_background([&](unique_function<void()> over) {
+            return link().create(
+                ask, std::min(by_, deadline::max() - patience) + patience,
+                [weak = weak_from_this(), to = std::weak_ptr(known_ptr()), over = std::move(over)](
+                    std::error_code error, const std::string& session) mutable {
+                    const auto all = to.lock();
+                    const auto self = weak.lock();
+                    over();
+                    if (!all || all->link() == nullptr) return;
+                    if (self && !self->over()) return self->created(error, session);
+                    if (!error) end_session(*all, session);
+                });
+        });
+    }
+    void over_time() { finish(errc::unavailable, {}); }
     void created(std::error_code error, std::string session) {
-        // One that nobody knows of ends by itself.
+        limit_.cancel();
         if (error) return finish(error == errc::unknown_outcome ? errc::unavailable : error, {});
         auto* c = mine();
         if (c == nullptr) {
-            end_session(session);
+            end_session(known(), session);
             return finish(errc::lost, {});
         }
         c->session = std::move(session);
@@ -123,13 +148,13 @@ private:
         auto* c = mine();
         if (c == nullptr) return finish(errc::lost, {});
         if (!error) return is_as_fresh_as_the_lease();
-        end_session(std::exchange(c->session, {}));
+        end_session(known(), std::exchange(c->session, {}));
         finish(errc::unavailable, {});
     }
-    void end_session(const std::string& session) {
-        known().in_background([&](unique_function<void()> over) {
-            return link().destroy(
-                session, known().on().now() + patience,
+    static void end_session(claims& known, const std::string& session) {
+        known.in_background([&](unique_function<void()> over) {
+            return known.link()->destroy(
+                session, known.on().now() + patience,
                 [over = std::move(over)](std::error_code, int) mutable { over(); });
         });
     }
@@ -143,6 +168,7 @@ private:
         note.id = id_;
         note.since = c->since;
         note.held = c->held_at;
+        note.lease = lease_;
         note.info = c->info;
         operation take;
         take.verb = operation::verb_t::lock;
@@ -170,11 +196,7 @@ private:
     }
     void refused(known_claim& c, const txn_reply& reply) {
         for (const auto& one : reply.refusals) {
-            if (one.why == refusal_t::denied) return finish(errc::denied, {});
-            if (one.why == refusal_t::other) {
-                known().say(errc::invalid, one.what);
-                return finish(errc::invalid, {});
-            }
+            if (const auto why = known().final_word(one)) return finish(why, {});
             // Nothing of an ended one can land any more.
             if (one.why == refusal_t::no_session) c.session.clear();
         }
@@ -201,6 +223,7 @@ private:
     boot_clock::time_point made_;  // when the session was asked for, or its renewal
     int rounds_ = 0;
     attempt_result out_;
+    op limit_;
 };
 
 // What is left in the list of holders of somebody whose session has ended is dropped by the next

@@ -2,8 +2,11 @@
 // transaction that compares indexes and, with a guard, that the claim's keys are as they were when
 // it was granted, or as they were rewritten since.
 //
-// `keep` has no help from Consul: the time is in the flags. What has expired is not there for who
-// reads, is overwritten by who writes, and is deleted by who happens to see it.
+// `keep` has no help from Consul, which has no clock for keys: the time is in the flags, by the
+// wall clocks of who writes and who reads. So a key is there for some time more, by which the
+// clocks may differ. What has expired is not there for who reads, is overwritten by who writes, and
+// is deleted by who lists records, but only a day later: a clock that is wrong shall not take it
+// from others.
 #include <algorithm>
 
 #include "core/lock/data_key.hpp"
@@ -19,7 +22,10 @@ constexpr std::size_t max_bytes = 256 * 1'024;  // the server takes 512 KiB, in 
 constexpr std::size_t max_page = 1'024 * 1'024;
 constexpr std::size_t max_rows = 1'000;
 constexpr std::size_t reads_at_once = 16;
+constexpr std::size_t most_swept = 128;  // in one transaction: as many as Consul takes
 constexpr std::chrono::seconds max_keep{86'400LL * 366};
+constexpr std::chrono::seconds most_margin{3'600};  // clocks differ by time zones and summer times
+constexpr std::chrono::seconds swept_after{86'400};
 constexpr int most_rounds = 4;  // when others rewrite or expired ones are in the way
 
 std::string stored_key(const claims& known, std::string_view key) {
@@ -61,7 +67,11 @@ public:
         if (guard_) {
             const auto* c = known().find(lease_, *guard_);
             if (c == nullptr || c->phase != claim_phase::granted) return refuse(errc::lost);
-            if (c->counts()) return refuse(errc::invalid);  // others may hold it as well
+            if (c->counts()) {
+                known().say(errc::not_supported,
+                            "a permit is no guard on Consul, since others hold the semaphore, too");
+                return refuse(errc::not_supported);
+            }
             guards_ = c->held;
         }
         for (const auto& one : changes_) {
@@ -87,7 +97,8 @@ private:
             same.session = lease_;
             ask.operations.push_back(std::move(same));
         }
-        const auto until = keep_.count() == 0 ? 0 : now_second(known()) + keep_.count() + 1;
+        const auto kept = keep_ + std::min(keep_, most_margin);
+        const auto until = keep_.count() == 0 ? 0 : now_second(known()) + kept.count() + 1;
         for (std::size_t i = 0; i < changes_.size(); ++i) {
             ask.operations.push_back(operation_of(i, flags_until(until)));
         }
@@ -119,11 +130,7 @@ private:
         if (++rounds_ > most_rounds) return finish(errc::busy, 0);
         bool guarded = false;
         for (const auto& one : reply.refusals) {
-            if (one.why == refusal_t::denied) return finish(errc::denied, 0);
-            if (one.why == refusal_t::other) {
-                known().say(errc::invalid, one.what);
-                return finish(errc::invalid, 0);
-            }
+            if (const auto why = known().final_word(one)) return finish(why, 0);
             guarded = guarded || one.operation < guard_operations();
         }
         guarded ? read_guards() : read_changes();
@@ -202,6 +209,31 @@ private:
     const std::string key_;
 };
 
+// Consul refuses the whole when the right to one is missing: then the others once more.
+void erase_in_background(const claims_ptr& known, const txn_request& ask) {
+    known->in_background([&](unique_function<void()> over) {
+        auto answered = [weak = std::weak_ptr(known), ask, over = std::move(over)](
+                            std::error_code error, const txn_reply& reply) mutable {
+            // Here, whoever drops the rest.
+            const auto alive = weak.lock();
+            const txn_request asked = std::move(ask);
+            over();
+            if (error || reply.applied || !alive || alive->link() == nullptr) return;
+            txn_request rest;
+            for (std::size_t i = 0; i < asked.operations.size(); ++i) {
+                const bool denied = std::any_of(
+                    reply.refusals.begin(), reply.refusals.end(), [&](const refused& one) {
+                        return one.operation == i && one.why == refusal_t::denied;
+                    });
+                if (!denied) rest.operations.push_back(asked.operations[i]);
+            }
+            const bool fewer = rest.operations.size() < asked.operations.size();
+            if (fewer && !rest.operations.empty()) erase_in_background(alive, rest);
+        };
+        return known->link()->txn(ask, known->on().now() + patience, std::move(answered));
+    });
+}
+
 class scanning : public conversation<scanning, records> {
 public:
     scanning(std::string_view prefix, std::string_view from, std::size_t rows)
@@ -234,10 +266,9 @@ private:
         if (error) return finish(error, {});
         for (auto& kv : found) {
             if (!kv) continue;
-            if (has_expired(*kv, now_second(known()))) {
-                sweep(*kv);
-                continue;
-            }
+            const auto now = now_second(known());
+            if (has_expired(*kv, now - swept_after.count())) expired_.push_back(*kv);
+            if (has_expired(*kv, now)) continue;
             keyed_record row;
             row.key = kv->key.substr(base_.size());
             row.value = std::move(kv->value);
@@ -245,23 +276,25 @@ private:
             bytes_ += row.value.size();
             out_.rows.push_back(std::move(row));
         }
-        if (next_ == keys_.size()) return finish({}, std::move(out_));
-        if (out_.rows.size() < rows_ && bytes_ < max_page) return read();
-        out_.next = keys_[next_ - 1].substr(base_.size());
+        const bool last = next_ == keys_.size();
+        const bool full = out_.rows.size() == rows_ || bytes_ >= max_page;
+        if (last || full || expired_.size() + reads_at_once > most_swept) sweep();
+        if (!last && !full) return read();
+        if (!last) out_.next = keys_[next_ - 1].substr(base_.size());
         finish({}, std::move(out_));
     }
-    void sweep(const key_value& kv) {
+    // All of them, or none where one was written anew meanwhile: the next scan comes to the others.
+    void sweep() {
+        if (expired_.empty()) return;
         txn_request ask;
-        operation away;
-        away.verb = operation::verb_t::erase_cas;
-        away.key = kv.key;
-        away.index = kv.modify_index;
-        ask.operations.push_back(std::move(away));
-        known().in_background([&](unique_function<void()> over) {
-            return link().txn(
-                ask, known().on().now() + patience,
-                [over = std::move(over)](std::error_code, txn_reply) mutable { over(); });
-        });
+        for (auto& kv : std::exchange(expired_, {})) {
+            operation away;
+            away.verb = operation::verb_t::erase_cas;
+            away.key = std::move(kv.key);
+            away.index = kv.modify_index;
+            ask.operations.push_back(std::move(away));
+        }
+        erase_in_background(known_ptr(), ask);
     }
 
     const std::string prefix_;
@@ -271,6 +304,7 @@ private:
     std::vector<std::string> keys_;
     std::size_t next_ = 0;
     std::size_t bytes_ = 0;
+    std::vector<key_value> expired_;  // not swept yet
     records out_;
 };
 

@@ -82,7 +82,10 @@ void consul_requests::pump(std::uint64_t id) {
     if (at == all_.end()) return;
     auto& r = *at->second;
     if (loop_.now() >= r.by) return;  // its time is over: it is told so, and certainly not sent
-    if (!way_.token().is_ready()) return end_without_token(id, r);
+    if (!way_.token().is_ready()) {
+        trouble_ = {way_.token().trouble(), r.what.changes, errc::denied};
+        return finish_later(id, r, errc::denied);
+    }
     auto& line = line_of(r);
     const bool is_up = way_.is_up();
     if (is_up && line.under_way < line.places) return send(id, r);
@@ -90,10 +93,8 @@ void consul_requests::pump(std::uint64_t id) {
     if (!is_up) way_.want();
 }
 
-void consul_requests::end_without_token(std::uint64_t id, one& r) {
-    trouble_ = {way_.token().trouble(), r.what.changes, errc::denied};
-    // In a turn of its own: this may be the call that began it.
-    r.timer = loop_.after(0s, [this, id] { finish(id, make_error_code(errc::denied)); });
+void consul_requests::finish_later(std::uint64_t id, one& r, errc why) {
+    r.timer = loop_.after(0s, [this, id, why] { finish(id, make_error_code(why)); });
 }
 
 void consul_requests::send(std::uint64_t id, one& r) {
@@ -195,7 +196,8 @@ void consul_requests::way_is_hopeless(errc why) {
         for (const auto id : std::exchange(line->waiting, {})) {
             const auto at = all_.find(id);
             if (at == all_.end()) continue;
-            finish(id, make_error_code(at->second->perhaps_done ? errc::unknown_outcome : why));
+            auto& r = *at->second;
+            finish_later(id, r, r.perhaps_done ? errc::unknown_outcome : why);
         }
     }
 }

@@ -70,7 +70,8 @@ private:
     void half_over(std::uint64_t id);
     void leave(const one& r, const std::string& sentence);
     void too_late(std::uint64_t id);
-    void end_without_token(std::uint64_t id, one& r);
+    // In a turn of its own: whoever hears of it may end everything.
+    void finish_later(std::uint64_t id, one& r, errc why);
     void finish(std::uint64_t id, std::error_code error) { finish(id, error, {}); }
     void finish(std::uint64_t id, std::error_code error, http_response reply);
 

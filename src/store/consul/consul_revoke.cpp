@@ -55,7 +55,7 @@ private:
             held_.insert(held_.end(), c.held.begin(), c.held.end());
             if (c.held.empty() && (c.trying || c.may_arrive)) doubt(c.parts);
         }
-        for (const auto& [id, parts] : on.late) doubt(parts);
+        for (const auto& [id, late] : on.late) doubt(late.parts);
         std::sort(doubtful_.begin(), doubtful_.end());
         doubtful_.erase(std::unique(doubtful_.begin(), doubtful_.end()), doubtful_.end());
     }

@@ -68,6 +68,7 @@ private:
             note.held = c->held_at;
             note.info = info_;
             note.token = c->tokens[i];
+            note.lease = c->counts() ? lease_ : std::string();
             put_back(ask, *keys[i], text_of(note));
         }
         request_ = link().txn(ask, by_, then(&rewriting::written));
@@ -75,7 +76,7 @@ private:
     void written(std::error_code error, txn_reply reply) {
         if (error) return finish(error, 0);
         for (const auto& one : reply.refusals) {
-            if (one.why == refusal_t::denied) return finish(errc::denied, 0);
+            if (const auto why = known().final_word(one)) return finish(why, 0);
             if (one.why == refusal_t::lock_delay) {
                 known().say(errc::unavailable, std::string(held_back));
                 return finish(errc::unavailable, 0);
@@ -146,7 +147,7 @@ private:
     void written(std::error_code error, txn_reply reply) {
         if (error || reply.applied) return finish(error, 0);
         for (const auto& one : reply.refusals) {
-            if (one.why == refusal_t::denied) return finish(errc::denied, 0);
+            if (const auto why = known().final_word(one)) return finish(why, 0);
             if (one.why == refusal_t::lock_delay) {
                 known().say(errc::unavailable, std::string(held_back));
                 return finish(errc::unavailable, 0);

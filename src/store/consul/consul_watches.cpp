@@ -94,8 +94,7 @@ void consul_watches::ask_due() {
     if (due_.empty()) return;
     if (!way_.token().is_ready()) {
         trouble_ = {way_.token().trouble(), errc::denied};
-        for (const auto id : std::exchange(due_, {})) finish(id, errc::denied);
-        return;
+        return finish_due(errc::denied);
     }
     if (!way_.is_up()) return way_.want();
     while (!due_.empty() && under_way_ < at_once) {
@@ -215,7 +214,7 @@ void consul_watches::move() {
 }
 
 void consul_watches::way_is_hopeless(errc why) {
-    for (const auto id : std::exchange(due_, {})) finish(id, why);
+    finish_due(why);
 }
 
 void consul_watches::drop_all() {
@@ -225,6 +224,12 @@ void consul_watches::drop_all() {
     is_turning_ = false;
     moving_.cancel();
     under_way_ = 0;
+}
+
+void consul_watches::finish_due(errc why) {
+    for (const auto id : std::exchange(due_, {})) {
+        all_.at(id)->timer = loop_.after(0s, [this, id, why] { finish(id, why); });
+    }
 }
 
 void consul_watches::finish(std::uint64_t id, errc why) {

@@ -54,6 +54,8 @@ private:
     void stop_asking(one& w);
     void drop(std::uint64_t id);
     void finish(std::uint64_t id, errc why);
+    // In a turn of its own: whoever hears of an end may end everything.
+    void finish_due(errc why);
 
     loop& loop_;
     consul_way& way_;

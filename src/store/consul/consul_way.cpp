@@ -90,7 +90,8 @@ member_word consul_way::word_of(std::size_t member, const http_answer& said) con
     const bool will_say_it_again = what.hopeless || what.code == errc::denied ||
                                    what.code == errc::invalid || what.read_code == errc::invalid;
     const auto code = what.read_code.value_or(what.code);
-    return {false, will_say_it_again, code, std::move(what.sentence)};
+    return {false, will_say_it_again, code, std::move(what.sentence),
+            said.error == std::errc::connection_refused};
 }
 
 }  // namespace trinco::detail::consul

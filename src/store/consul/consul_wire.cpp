@@ -332,7 +332,7 @@ std::optional<std::string> decode_session_id(std::string_view body) {
     const auto* const o = value ? value->if_object() : nullptr;
     if (o == nullptr) return {};
     auto id = text_in(*o, "ID");
-    if (id.empty()) return {};
+    if (!is_session_id(id)) return {};
     return id;
 }
 
@@ -404,6 +404,22 @@ bool decode_agent(std::string_view body, server_status& to) {
     to.connections = number_in(*d, "HTTPMaxConnsPerClient").value_or(0);
     to.leaves_when_ended = flag_in(*d, "LeaveOnTerm");
     to.removes_dead_servers = flag_in(*d, "AutopilotCleanupDeadServers");
+    return true;
+}
+
+bool decode_health(std::string_view body, server_status& to) {
+    const auto value = parsed(body);
+    const auto* const o = value ? value->if_object() : nullptr;
+    if (o == nullptr || o->if_contains("FailureTolerance") == nullptr) return false;
+    to.may_be_lost = number_in(*o, "FailureTolerance");
+    if (!to.may_be_lost) return false;
+    const auto* const servers = o->if_contains("Servers");
+    const auto* const rows = servers != nullptr ? servers->if_array() : nullptr;
+    if (rows == nullptr) return true;
+    for (const auto& row : *rows) {
+        const auto* const one = row.if_object();
+        if (one != nullptr && !flag_in(*one, "Healthy")) to.unwell.push_back(text_in(*one, "Name"));
+    }
     return true;
 }
 

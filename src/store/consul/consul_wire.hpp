@@ -29,6 +29,7 @@ namespace trinco::detail::consul {
 [[nodiscard]] std::optional<std::string> decode_text(std::string_view body);
 
 [[nodiscard]] std::string encode_session(const session_request& what);
+// It becomes a part of keys and of paths, so it must be one.
 [[nodiscard]] std::optional<std::string> decode_session_id(std::string_view body);
 [[nodiscard]] std::optional<std::vector<session_facts>> decode_sessions(std::string_view body);
 // "15s", "1m30s", "1500ms", as Go writes durations.
@@ -36,5 +37,7 @@ namespace trinco::detail::consul {
 
 // Fills in what the agent says of itself; false: it is no Consul.
 [[nodiscard]] bool decode_agent(std::string_view body, server_status& to);
+// The same of what the servers say of each other (autopilot's health).
+[[nodiscard]] bool decode_health(std::string_view body, server_status& to);
 
 }  // namespace trinco::detail::consul

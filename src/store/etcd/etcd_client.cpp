@@ -101,6 +101,7 @@ public:
         if (told == errc::denied && !login_.trouble().empty()) return login_.trouble();
         return requests_.trouble_explains(told) ? requests_.trouble() : std::string();
     }
+    [[nodiscard]] bool is_refused() const noexcept override { return way_.is_refused(); }
     [[nodiscard]] op stop(deadline by, completion<int> done) override {
         requests_.drop_all();
         renewals_.drop_all();

@@ -227,6 +227,11 @@ std::string etcd_locks::trouble(const std::error_code& told) const {
     return link == nullptr ? std::string() : link->why(told);
 }
 
+bool etcd_locks::is_refused() const noexcept {
+    const auto* link = known_->link();
+    return link != nullptr && link->is_refused();
+}
+
 op etcd_locks::stop(deadline by, completion<int> done) {
     auto* link = known_->link();
     if (link == nullptr) return refuse({}, std::move(done));

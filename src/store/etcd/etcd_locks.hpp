@@ -116,6 +116,7 @@ public:
                              unique_function<void(std::optional<entry>)> seen) override;
     [[nodiscard]] op stop(deadline by, completion<int> done) override;
     [[nodiscard]] std::string trouble(const std::error_code& told) const override;
+    [[nodiscard]] bool is_refused() const noexcept override;
 
 private:
     template <class T>

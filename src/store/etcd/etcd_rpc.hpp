@@ -84,6 +84,8 @@ public:
     [[nodiscard]] virtual std::string trouble() const = 0;
     // The same, if it is why something was told this error; else empty.
     [[nodiscard]] virtual std::string why(const std::error_code& told) const = 0;
+    // Whether nobody listened at any endpoint when all were tried last. Any thread.
+    [[nodiscard]] virtual bool is_refused() const noexcept { return false; }
     // Ends everything within the deadline; completions that are due do not run afterwards.
     [[nodiscard]] virtual op stop(deadline by, completion<int> done) = 0;
 };

@@ -32,6 +32,7 @@ struct wire_status {
     wire_code code = wire_code::ok;
     std::string text;  // the server's; else a sentence about it, without its name
     wire_cause by = wire_cause::server;
+    bool refused = false;  // not_sent, since nobody listens there
     [[nodiscard]] bool good() const noexcept { return code == wire_code::ok; }
 };
 

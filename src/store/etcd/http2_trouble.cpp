@@ -26,7 +26,9 @@ wire_status no_connection(std::error_code why, const std::optional<tls_settings>
         case stream_trouble::kind_t::distrusted:
             return with(wire_cause::distrusted, std::move(what.sentence));
     }
-    return with(wire_cause::not_sent, std::move(what.sentence));
+    auto status = with(wire_cause::not_sent, std::move(what.sentence));
+    status.refused = why == std::errc::connection_refused;
+    return status;
 }
 
 wire_status connection_lost(std::error_code why, bool greeted) {

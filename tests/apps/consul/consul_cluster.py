@@ -249,6 +249,11 @@ class Cluster:
     def go_on(node):
         node.process.send_signal(signal.SIGCONT)
 
+    def snapshot(self, what):
+        """`save` or `restore`."""
+        subprocess.run([self.program, 'snapshot', what, self.folder / 'snapshot'], check=True,
+                       env=self.environment(), capture_output=True, timeout=PATIENCE)
+
     # What is there.
     def keys(self, prefix='', at=None):
         answer = self.ask('GET', f'/v1/kv/{prefix}?keys&consistent', at=at)

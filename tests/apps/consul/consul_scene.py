@@ -16,7 +16,7 @@ from at_once import main
 from consul_cluster import Cluster, wait_until
 from scene import PATIENCE, PROGRAM, Lock, Scene, boot_time, is_alive, pause
 
-__all__ = ['LOCK_DELAY', 'PATIENCE', 'PROGRAM', 'TTL', 'Cluster', 'ConsulScene', 'GoClient',
+__all__ = ['LOCK_DELAY', 'PATIENCE', 'PROGRAM', 'TTL', 'Cluster', 'ConsulScene', 'GoClient', 'Lock',
            'boot_time', 'consul_cluster', 'is_alive', 'main', 'pause', 'wait_until']
 
 TTL = 10  # seconds; the least that a server of usual settings grants

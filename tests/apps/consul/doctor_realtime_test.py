@@ -232,7 +232,9 @@ class ThreeServers(DoctorScene):
         return wait_until(found, what)
 
     def test_a_server_that_is_away(self):
-        found = self.examine()
+        found = self.examined_until(
+            lambda found: found['servers'].get('figures', {}).get('may_be_lost') == 1,
+            'servers that know each other')
         self.assert_all_well(found)
         self.assertIn('3 servers', found['servers']['sentence'])
         self.assertEqual(1, found['servers']['figures']['may_be_lost'])
@@ -240,7 +242,15 @@ class ThreeServers(DoctorScene):
         self.consul.kill(away)
         found = self.examine()
         self.assertEqual('warn', found['servers']['level'])
-        self.assertIn('2 of 3 servers answer: none more may be lost', found['servers']['sentence'])
+        self.assertIn('2 of 3 servers answer', found['servers']['sentence'])
+        self.assertIn(': none more may be lost', found['servers']['sentence'])
+        # The agent of this machine is not asked for more than the servers tell it.
+        self.use(self.consul.url_of(self.consul.agents[0]))
+        found = self.examined_until(
+            lambda found: found['servers']['level'] == 'warn', 'the word of the servers')
+        self.assertIn(f'("{away.name}" is not well, by the word of the servers): none more',
+                      found['servers']['sentence'])
+        self.assertEqual(0, found['servers']['figures']['may_be_lost'])
 
     def test_the_majority_is_away(self):
         for node in self.consul.nodes[1:]:
@@ -251,7 +261,10 @@ class ThreeServers(DoctorScene):
         self.assertEqual(69, self.run_program('doctor').returncode)
 
     def test_an_agent_that_leaves_when_it_is_ended(self):
-        found = self.examine(url=self.consul.url_of(self.consul.agents[0]))
+        self.use(self.consul.url_of(self.consul.agents[0]))
+        found = self.examined_until(
+            lambda found: found['servers'].get('figures', {}).get('may_be_lost') == 1,
+            'servers that know each other')
         self.assertEqual('warn', found['agent']['level'])
         self.assertIn('"a0" leaves when it is ended by TERM', found['agent']['sentence'])
         self.assertIn('leave_on_terminate = false', found['agent']['advice'])

@@ -3,7 +3,6 @@
 no program of ours."""
 
 import json
-import subprocess
 import time
 
 from facts_scene import LOCK_FLAGS, NOBODY, Facts, lock, main, text, verb, wait_until
@@ -201,15 +200,11 @@ class Blocking(Facts):
         """Who waits is woken with what was there before, and asks again with an index that the
         restored state may reach late: a look without an index tells."""
         self.put('snap', 'old')
-        place = self.consul.folder / 'snapshot'
-        def control(what):
-            subprocess.run([self.consul.program, 'snapshot', what, place], check=True,
-                           env=self.consul.environment(), capture_output=True, timeout=30)
-        control('save')
+        self.consul.snapshot('save')
         for number in range(20):
             self.put('snap', str(number))
         index = self.read('/v1/kv/snap')[1]
-        with self.soon(lambda: control('restore')):
+        with self.soon(lambda: self.consul.snapshot('restore')):
             status, _, took = self.read(f'/v1/kv/snap?index={index}&wait=10s')
         self.assertEqual(200, status)
         self.assertLess(took, 5)

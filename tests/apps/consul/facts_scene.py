@@ -85,5 +85,6 @@ class Facts(unittest.TestCase):
     def put(self, key, value='1'):
         self.consul.must('PUT', f'/v1/kv/{key}', value)
 
-    def wait_for_end(self, session):
-        wait_until(lambda: not self.consul.must('GET', f'/v1/session/info/{session}'), 'its end')
+    def wait_for_end(self, session, at=None):
+        wait_until(lambda: not self.consul.must('GET', f'/v1/session/info/{session}', at=at),
+                   'its end')

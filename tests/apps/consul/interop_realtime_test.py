@@ -8,10 +8,13 @@ from consul_scene import ConsulScene, boot_time, is_alive, main, pause, wait_unt
 # make. Its words: the place.
 COUNT = ('mkdir "$0/in" || echo "two in" >> "$0/violations"; n=$(cat "$0/counter"); sleep 0.02; '
          'echo $((n + 1)) > "$0/counter"; rmdir "$0/in"')
-# The same for places: a file for each, and never more of them than so many. Its words: the place,
-# how many.
+# The same for places: a file for each, and never more of them than so many. Whoever is in stays
+# until so many have been in at a time, once. Its words: the place, how many.
 STAY = ('touch "$0/in-$$"; n=$(ls "$0" | grep -c ^in-); echo "$n" >> "$0/numbers"; '
-        '[ "$n" -le "$1" ] || echo "$n in" >> "$0/violations"; sleep 0.1; rm "$0/in-$$"')
+        '[ "$n" -le "$1" ] || echo "$n in" >> "$0/violations"; '
+        '[ "$n" -lt "$1" ] || touch "$0/full"; i=0; '
+        'while [ ! -e "$0/full" ] && [ $i -lt 200 ]; do sleep 0.1; i=$((i + 1)); done; '
+        'rm "$0/in-$$"')
 
 
 class Interop(ConsulScene):

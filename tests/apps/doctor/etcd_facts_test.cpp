@@ -208,6 +208,27 @@ TEST(EtcdFacts, AMemberIsCountedOnceHoweverItIsNamed) {
     EXPECT_TRUE(says(away, "2 of 3 members answer")) << away.sentence;
 }
 
+TEST(EtcdFacts, AMemberThatIsAwayIsCountedOnceHoweverItIsNamed) {
+    auto asked = statuses(5);
+    asked[3] = asked[4];  // of the fifth both addresses are named, and of the fourth none
+    asked[3].endpoint = "10.1.0.5:2379";
+    auto known = members(5);
+    for (const auto i : {3, 4}) known[4].client_urls.push_back("https://" + asked[i].endpoint);
+    asked[3].version.clear();
+    asked[4].version.clear();
+    const auto found = of_members(asked, {known});
+    EXPECT_TRUE(says(found, "4 of 5 members answer: 1 more may be lost")) << found.sentence;
+    EXPECT_TRUE(says(found, "5 places of the URL are 4 members")) << found.sentence;
+    EXPECT_TRUE(says(found, "names 4 of them")) << found.sentence;
+    // One of its addresses answers, and so it is there.
+    asked[4].version = "3.5.23";
+    const auto half = of_members(asked, {known});
+    EXPECT_TRUE(says(half, "5 members (")) << half.sentence;
+    // Nobody gives that address as its own: it may be any of those that were not heard of.
+    asked[3].endpoint = "n4.example.com:2379";
+    EXPECT_TRUE(says(of_members(asked, {known}), "4 of 5 members answer"));
+}
+
 TEST(EtcdFacts, AnAlarmIsBadAndTheWayOutIsSaid) {
     auto full = running("3.5.23");
     full.errors = {"memberID:1 alarm:NOSPACE "};

@@ -168,6 +168,8 @@ class Demo(DemoScene):
         free, = cluster.free_ports(1)
         self.mistake('demo', '--locks', f'etcd://127.0.0.1:{free}', code=69)
         self.mistake('demo', '--locks', f'local:{self.folder}/x.db', code=64)
+        self.assertIn('none of them on Consul',
+                      self.mistake('demo', '--locks', 'consul://127.0.0.1:8500', code=64))
         self.mistake('demo', '--locks', self.store, '--only', 'breaker', code=64)
         self.mistake('demo', '--locks', self.store, '--only', 'leader', code=64)
         self.mistake('demo', '--etcd', '/etc/passwd', code=64)

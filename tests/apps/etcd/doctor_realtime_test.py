@@ -8,6 +8,7 @@ import json
 import select
 import shlex
 import socket
+import subprocess
 import threading
 import unittest
 
@@ -98,6 +99,21 @@ class OneMember(DoctorScene):
         text = self.run_program('doctor').stdout
         self.assertIn('  ok    leader       "n0", term ', text)
         self.assertTrue(all(len(line) <= 100 for line in text.splitlines()), text)
+
+    def test_two_at_a_time_would_not_meet(self):
+        for _ in range(2):
+            self.examine()
+        watching = subprocess.Popen(
+            [cluster.find('etcdctl'), f'--endpoints={self.etcd.nodes[0].address_and_port}', 'watch',
+             '--prefix', 'trinco:records/', '--rev=1'], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(watching.communicate)
+        self.addCleanup(watching.kill)
+        written = []
+        while len(written) < 2:
+            if watching.stdout.readline() == 'PUT\n':
+                written.append(watching.stdout.readline())
+        self.assertEqual(2, len(set(written)), written)
+        self.assertEqual([], self.etcd.keys())
 
     def test_what_is_not_there_and_what_is_no_etcd(self):
         port = cluster.free_ports(1)[0]

@@ -108,7 +108,9 @@ class Listing(EtcdScene):
             self.assertGreater(e['ttl_left_ms'], 5_000)
         self.assertEqual('the holder\nthe next\nreader\n',
                          self.locks('show', 'a/one', '-o', 'name').stdout)
-        self.assertIn('nobody holds the lock "c"', self.locks('show', 'c').stderr)
+        none = self.locks('show', 'c')
+        self.assertEqual(1, none.returncode)
+        self.assertIn('nobody holds the lock "c"', none.stderr)
         self.assertEqual([0, 0], [one.let_go() for one in holders])
 
     def test_how_much_it_is_used_is_looked_at(self):
@@ -168,7 +170,8 @@ class Watching(EtcdScene):
         self.etcd.pause(node)
         self.addCleanup(self.etcd.go_on, node)
         away = json.loads(json_one.stdout.readline())
-        self.assertEqual((1, 'store_away'), (away['schema'], away['event']))
+        self.assertEqual((1, 'store_lost', None, None),
+                         (away['schema'], away['change'], away['name'], away['entry']))
         self.assertTrue(away['reason'])
         self.assertIn('  the store does not answer: ', table_one.stdout.readline())
         self.assertIn('trinco: the store does not answer: ', name_one.stderr.readline())
@@ -176,16 +179,50 @@ class Watching(EtcdScene):
         self.assertEqual([None] * 3, [one.poll() for one in all_watching])
         self.etcd.go_on(node)
         back = json.loads(json_one.stdout.readline())
-        self.assertEqual(('store_back', None), (back['event'], back['reason']))
+        self.assertEqual(('store_back', None), (back['change'], back['reason']))
         self.assertRegex(table_one.stdout.readline(), r'Z  the store answers again\n\Z')
         self.assertEqual('trinco: the store answers again\n', name_one.stderr.readline())
         self.assertEqual(0, holder.let_go())
         # On a slow machine it may have stalled once more.
         lines = (json.loads(line) for line in json_one.stdout)
-        self.assertEqual('released', next(one['change'] for one in lines if 'change' in one))
+        self.assertEqual('released', next(one['change'] for one in lines
+                                          if not one['change'].startswith('store_')))
         for one in all_watching:
             one.send_signal(signal.SIGTERM)
             self.assertEqual(0, one.wait(PATIENCE))
+
+    def test_a_look_may_take_as_long_as_any_other_question(self):
+        node = self.etcd.nodes[0]
+        holder = self.hold('job', '--label', 'one', '--ttl', '60s')
+        watching = self.watch('json')
+        self.assertEqual('granted', json.loads(watching.stdout.readline())['change'])
+        self.etcd.pause(node)
+        self.addCleanup(self.etcd.go_on, node)
+        pause(3.5)
+        self.etcd.go_on(node)
+        self.assertEqual(0, holder.let_go())
+        self.assertEqual('released', json.loads(watching.stdout.readline())['change'])
+
+    def test_a_signal_does_not_wait_for_the_store(self):
+        node = self.etcd.nodes[0]
+        holder = self.hold('job', '--ttl', '60s')
+        election = subprocess.Popen([PROGRAM, 'elect', 'job', '--observe'], env=self.environment,
+                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(election.communicate)
+        self.addCleanup(election.kill)
+        both = [self.watch('json'), election]
+        for one in both:
+            one.stdout.readline()
+        self.etcd.pause(node)
+        self.addCleanup(self.etcd.go_on, node)
+        pause(3.2)  # both ask whether it is there
+        began = boot_time()
+        for one in both:
+            one.send_signal(signal.SIGTERM)
+        self.assertEqual([0, 0], [one.wait(PATIENCE) for one in both])
+        self.assertLess(boot_time() - began, 1.2)
+        self.etcd.go_on(node)
+        self.assertEqual(0, holder.let_go())
 
     def test_it_does_not_begin_without_the_store(self):
         self.etcd.kill(self.etcd.nodes[0])

@@ -162,7 +162,10 @@ class Scene(unittest.TestCase):
         return [PROGRAM, 'lock', name, *words]
 
     def start(self, name, *words, **options):
-        lock = Lock(self.words(name, *words), env=self.environment, **options)
+        return self.start_command(self.words(name, *words), **options)
+
+    def start_command(self, command, **options):
+        lock = Lock(command, env=self.environment, **options)
         self.addCleanup(lock.close)
         return lock
 

@@ -35,9 +35,15 @@ class Listing(Scene):
                          json.loads(self.locks('ls', '-o', 'json').stdout))
         done = self.locks('-o', 'name')
         self.assertEqual(('', ''), (done.stdout, done.stderr))
-        self.assertIn('nobody holds the lock "x" or waits for it', self.locks('show', 'x').stderr)
+        done = self.locks('show', 'x')
+        self.assertEqual(1, done.returncode)
+        self.assertIn('nobody holds the lock "x" or waits for it', done.stderr)
+        done = self.locks('show', 'x', '-o', 'json')
+        self.assertEqual((1, ''), (done.returncode, done.stderr))
         self.assertEqual({'schema': 1, 'name': 'x', 'holders': [], 'waiters': []},
-                         json.loads(self.locks('show', 'x', '-o', 'json').stdout))
+                         json.loads(done.stdout))
+        done = self.locks('show', 'x', '-o', 'name')
+        self.assertEqual((1, '', ''), (done.returncode, done.stdout, done.stderr))
 
     def test_a_row_for_each_lock(self):
         self.hold('b/two', '--label', 'the holder')

@@ -129,6 +129,19 @@ class Once(OnceTest):
         self.assertEqual('undone', self.state('k'))
         self.assertEqual('ok\n', self.answer('once', 'k', '--', 'echo', 'ok'))
 
+    def test_with_verbose_a_waiter_is_told_who_runs_it(self):
+        self.begin('k', self.let_go(), '--label', 'the first one')
+        waiter = subprocess.Popen([self.program, 'once', 'k', '-v', '--', 'true'],
+                                  env=self.environment, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(waiter.communicate)
+        self.addCleanup(waiter.kill)
+        self.assertRegex(waiter.stderr.readline(),
+                         r'\Atrinco: the key "k": it waits for "the first one", which began it at '
+                         r'\S+Z as run [0-9a-f]{32}, attempt 1\n\Z')
+        (self.folder / 'go').touch()
+        self.assertIn('recorded before', waiter.stderr.readline())
+        self.assertEqual(0, waiter.wait(PATIENCE))
+
     def test_a_key_used_with_another_input(self):
         self.answer('once', 'k', '--fingerprint', 'a', '--', 'echo', 'a')
         reused = self.run_program('once', 'k', '--fingerprint', 'b', '--', 'echo', 'b')
@@ -215,8 +228,14 @@ class Records(OnceTest):
         self.assertRegex(shown, r'(?m)^state: +done$')
         self.assertRegex(shown, r'(?m)^result: +b')
         none = self.run_program('records', 'show', 'none')
-        self.assertEqual((0, ''), (none.returncode, none.stdout))
+        self.assertEqual((1, ''), (none.returncode, none.stdout))
         self.assertIn('nothing is recorded', none.stderr)
+        none = self.run_program('records', 'show', 'none', '-o', 'json')
+        self.assertEqual((1, ''), (none.returncode, none.stderr))
+        self.assertEqual({'schema': 1, 'record': {'key': 'none', 'state': 'absent'}},
+                         json.loads(none.stdout))
+        none = self.run_program('records', 'show', 'none', '-o', 'name')
+        self.assertEqual((1, '', ''), (none.returncode, none.stdout, none.stderr))
 
 
 if __name__ == '__main__':

@@ -222,6 +222,56 @@ TEST_F(ConsulClient, what_cannot_be_read_is_no_consul) {
     EXPECT_NE(rpc_->why(*reading->error).find("not as Consul does"), std::string::npos);
 }
 
+TEST_F(ConsulClient, what_is_no_session_is_said_to_be_none) {
+    make(1);
+    const auto creating = create();
+    run();
+    answer("/v1/session/create", 200, R"({"ID":"../../kv/x"})");
+    EXPECT_EQ(creating->error.value(), errc::unknown_outcome);
+    EXPECT_NE(rpc_->why(*creating->error).find("not as Consul does"), std::string::npos);
+}
+
+TEST_F(ConsulClient, whoever_hears_that_all_is_hopeless_may_end_everything) {
+    make(1);
+    by_->leads = false;
+    int ends = 0;
+    std::vector<op> watching;
+    for (int i = 0; i < 20; ++i) {
+        watching.push_back(rpc_->watch(
+            {"k", false, false}, [](const read_reply&) {},
+            [&](std::error_code) {
+                ++ends;
+                rpc_.reset();
+            }));
+    }
+    const auto change = set();
+    run();
+    answer("/v1/status/leader", 200, "<html>");
+    run(1s);
+    EXPECT_EQ(change->error.value(), errc::invalid);
+    EXPECT_EQ(ends, 1);
+}
+
+TEST_F(ConsulClient, a_request_that_hears_that_all_is_hopeless_may_end_everything) {
+    make(1);
+    by_->leads = false;
+    int ends = 0;
+    operation one;
+    one.verb = operation::verb_t::set;
+    one.key = "k";
+    std::vector<op> asking;
+    for (int i = 0; i < 20; ++i) {
+        asking.push_back(rpc_->txn({{one}}, at_.now() + 4s, [&](std::error_code, const txn_reply&) {
+            ++ends;
+            rpc_.reset();
+        }));
+    }
+    run();
+    answer("/v1/status/leader", 200, "<html>");
+    run(1s);
+    EXPECT_EQ(ends, 1);
+}
+
 TEST_F(ConsulClient, a_refused_transaction_is_an_answer) {
     make(1);
     const auto change = set();
@@ -406,6 +456,8 @@ TEST_F(ConsulClient, every_address_says_how_it_is) {
     make(3, {.token = "t"});
     by_->doors["h1"] = door::refuse;
     by_->leads = false;
+    const auto* const unwell = R"({"Healthy":false,"FailureTolerance":0,"Servers":[
+        {"Name":"s0","Healthy":true},{"Name":"s1","Healthy":false}]})";
     const auto out = ask<std::vector<server_status>>(
         4s, [&](auto by, auto done) { return rpc_->status(by, std::move(done)); });
     run();
@@ -413,6 +465,9 @@ TEST_F(ConsulClient, every_address_says_how_it_is) {
         const auto& target = one->request.target;
         if (target == "/v1/status/leader") by_->answer(one, 200, "\"1.2.3.4:8300\"");
         if (target == "/v1/status/peers") by_->answer(one, 200, R"(["1.2.3.4:8300"])");
+        if (target == "/v1/operator/autopilot/health") {
+            one->host == "h0" ? by_->answer(one, 429, unwell) : by_->answer(one, 403, "denied");
+        }
         if (target != "/v1/agent/self") continue;
         if (one->host == "h0") {
             by_->answer(one, 200, R"({"Config":{"Version":"1.14.11","Server":true}})");
@@ -428,6 +483,9 @@ TEST_F(ConsulClient, every_address_says_how_it_is) {
     EXPECT_EQ(all[0].version, "1.14.11");
     EXPECT_EQ(all[0].leader, "1.2.3.4:8300");
     EXPECT_EQ(all[0].peers.size(), 1U);
+    EXPECT_EQ(all[0].may_be_lost, 0U);
+    EXPECT_EQ(all[0].unwell, (std::vector<std::string>{"s1"}));
+    EXPECT_FALSE(all[2].may_be_lost) << "who may not ask for it is told nothing, and no error";
     EXPECT_NE(all[1].why.find("connection refused"), std::string::npos);
     EXPECT_EQ(all[2].why, "") << "it serves; what it says of itself is not for everybody";
     EXPECT_EQ(all[2].version, "");

@@ -158,7 +158,9 @@ TEST(ConsulFault, what_the_server_wrote_stays_on_its_line) {
     while (letters.size() < 1'000) letters += "\xc3\xa4";
     const auto cut = of(status(400, letters)).sentence;
     EXPECT_EQ(cut, "h:8500: " + letters.substr(0, 299)) << "no half of a letter";
-    EXPECT_EQ(of(status(405)).sentence, "h:8500: answers with the status 405");
+    EXPECT_EQ(of(status(405)).sentence,
+              "h:8500: answers with the status 405; it answers, but not "
+              "as Consul does: is this its HTTP port (8500)?");
 }
 
 }  // namespace

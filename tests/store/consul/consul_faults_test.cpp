@@ -246,6 +246,121 @@ TEST_F(ConsulFaults, WhatLandedLateIsOutOfTheWayOfTheNextClaim) {
     }
 }
 
+TEST_F(ConsulFaults, AnErasureThatMayStillLandTakesNothingOfWhatIsEnteredAnew) {
+    a_ = hooked_store();
+    const auto on = open(*a_);
+    for (const bool refused : {false, true}) {
+        const std::uint64_t id = refused ? 2 : 1;
+        hook_->lose = [](const consul::txn_request& what) { return takes(what) ? 2'000ms : 0ms; };
+        EXPECT_EQ(enter(*a_, make(on, id, {"n"}), 1s), errc::unknown_outcome);
+        hook_->lose = nullptr;
+        ASSERT_FALSE(leave(*a_, on, id));
+        world_.run_for(2s);
+        ASSERT_NE(at("n/.lock"), nullptr) << "it came late";
+        hook_->lose = [](const consul::txn_request& what) {
+            return what.reads_only() ? 0ms : 3'000ms;
+        };
+        EXPECT_EQ(leave(*a_, on, id, 1s), errc::unknown_outcome);
+        hook_->lose = nullptr;
+        if (refused) {
+            consul_.forbid({.write = "n/"});
+            EXPECT_EQ(leave(*a_, on, id), errc::denied) << "which tells nothing of the first one";
+            consul_.forbid({});
+        }
+        ASSERT_FALSE(enter(*a_, make(on, id, {"n"})));
+        EXPECT_FALSE(verify(*a_, on, id).error);
+        world_.run_for(4s);
+        EXPECT_FALSE(verify(*a_, on, id).error) << "the late one took it away";
+        ASSERT_FALSE(leave(*a_, on, id));
+    }
+}
+
+TEST_F(ConsulFaults, WhatCanHardlyLandAnyMoreIsNotLookedForAndNeverVeryMuch) {
+    a_ = hooked_store();
+    const auto on = open(*a_, 3'600s);
+    hook_->lose = [](const consul::txn_request& what) { return takes(what) ? -1ms : 0ms; };
+    constexpr std::uint64_t many = 1'300;
+    for (std::uint64_t id = 1; id <= many; ++id) {
+        const auto c = make(on, id, {"n" + std::to_string(id)});
+        EXPECT_EQ(enter(*a_, c, 10ms), errc::unknown_outcome);
+        ASSERT_FALSE(leave(*a_, on, id));
+    }
+    const auto looks = [&] {
+        const auto before = consul_.reads();
+        EXPECT_TRUE(owned(*a_, on).value.empty());
+        return consul_.reads() - before;
+    };
+    const auto now = looks();
+    EXPECT_GE(now, 1'000 / 64);
+    EXPECT_LE(now, 1'000 / 64 + 1) << "not for all " << many;
+    world_.run_for(9min);
+    EXPECT_EQ(looks(), now);
+    world_.run_for(2min);
+    EXPECT_EQ(looks(), 0U);
+}
+
+TEST_F(ConsulFaults, WhoeverWaitsOrHoldsLooksByItselfWhereWatchesAreDeaf) {
+    const auto on = open(*a_);
+    const auto heir = open(*b_, 15s);
+    ASSERT_FALSE(enter(*a_, make(on, 1, {"n"})));
+    ASSERT_FALSE(enter(*b_, make(heir, 1, {"n"})));
+    const auto waits = await(*b_, heir, 1);
+    std::vector<bool> seen;
+    const auto observing =
+        a_->observe("n", [&](const std::optional<entry>& e) { seen.push_back(e.has_value()); });
+    world_.run_for(1s);
+    consul_.deafen(60s);
+    ASSERT_FALSE(leave(*a_, on, 1));
+    world_.run_for(6s);
+    EXPECT_TRUE(waits->granted()) << "the look that is due at a third of the lease's life";
+    const auto gone = on_gone(*b_, heir, 1);
+    world_.run_for(1s);
+    consul_.deafen(60s);
+    ASSERT_TRUE(hand(verb_t::erase, "n/.lock").applied);
+    world_.run_for(6s);
+    ASSERT_EQ(gone->all.size(), 1U);
+    EXPECT_EQ(gone->all[0], errc::lost);
+    ASSERT_FALSE(seen.empty());
+    EXPECT_FALSE(seen.back());
+}
+
+TEST_F(ConsulFaults, ADeafSemaphoreIsLookedAtToo) {
+    const auto permit = [](const detail::lease& on) {
+        return claim{{1}, on.id, {{"n", claim_kind::permit, 1}}, "info", false};
+    };
+    const auto on = open(*a_);
+    const auto heir = open(*b_, 15s);
+    ASSERT_FALSE(enter(*a_, permit(on)));
+    ASSERT_FALSE(enter(*b_, permit(heir)));
+    const auto waits = await(*b_, heir, 1);
+    world_.run_for(1s);
+    consul_.deafen(60s);
+    ASSERT_FALSE(leave(*a_, on, 1));
+    world_.run_for(6s);
+    EXPECT_TRUE(waits->granted());
+}
+
+TEST_F(ConsulFaults, AServerThatBeginsAgainBeginsLockDelaysAnew) {
+    const auto on = open(*a_);
+    const auto heir = open(*b_);
+    ASSERT_FALSE(enter(*a_, make(on, 1, {"n"})));
+    consul_.destroy(on.id);
+    world_.run_for(6s);
+    ASSERT_FALSE(enter(*b_, make(heir, 1, {"n"}, true))) << "it is over";
+    consul_.restart_leader();
+    EXPECT_FALSE(verify(*b_, heir, 1).error);
+    EXPECT_EQ(publish(*b_, heir, 1, "x"), errc::unavailable);
+    EXPECT_NE(b_->trouble(errc::unavailable).find("begun anew"), std::string::npos);
+    ASSERT_FALSE(leave(*b_, heir, 1));
+    EXPECT_EQ(enter(*b_, make(heir, 2, {"n"}, true)), errc::conflict);
+    ASSERT_FALSE(enter(*b_, make(heir, 3, {"n"})));
+    const auto waits = await(*b_, heir, 3);
+    world_.run_for(3s);
+    EXPECT_FALSE(waits->answer.has_value());
+    world_.run_for(3s);
+    EXPECT_TRUE(waits->granted());
+}
+
 TEST_F(ConsulFaults, AnEnterThatIsRepeatedFindsItself) {
     a_ = hooked_store();
     const auto on = open(*a_);
@@ -328,7 +443,7 @@ TEST_F(ConsulFaults, ARestoredSnapshotIsMadeGoodByTheTokenEpoch) {
     const auto gone = on_gone(*a_, on, 6);
     world_.run_for(1s);
     consul_.restore_snapshot();
-    world_.run_for(2s);
+    world_.run_for(11s);  // its watch may be deaf; it looks every ten seconds
     ASSERT_EQ(gone->all.size(), 1U);
     EXPECT_EQ(gone->all[0], errc::lost);
     EXPECT_EQ(owned(*a_, on).error, errc::lost);

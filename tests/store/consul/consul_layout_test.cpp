@@ -66,8 +66,19 @@ TEST(ConsulLayout, ANoteIsReadAsItWasWritten) {
     EXPECT_EQ(back->evicted->who, "who");
     EXPECT_EQ(back->evicted->why, "why");
     EXPECT_EQ(back->info, note.info);
-    for (const auto* text :
-         {"", "leader 1", "trinco/1 x", "trinco/1 1 2 3 4 0", "trinco/2 1 2 3"}) {
+    EXPECT_EQ(back->lease, "");
+    note.lease = "00000000-0000-0000-0000-00000000000a";
+    for (const bool evicted : {true, false}) {
+        if (!evicted) note.evicted.reset();
+        back = note_of(text_of(note));
+        ASSERT_TRUE(back);
+        EXPECT_EQ(back->lease, note.lease);
+        EXPECT_EQ(back->evicted.has_value(), evicted);
+        EXPECT_EQ(back->info, note.info);
+    }
+    for (const auto* text : {"", "leader 1", "trinco/1 x", "trinco/1 1 2 3 4 0", "trinco/2 1 2 3",
+                             "trinco/1 1 2 3 4 0 \n\n\n", "trinco/1 1 2 3 4 0 lease\n\n\n",
+                             "trinco/1 1 2 3 4 x\n\n\n"}) {
         EXPECT_FALSE(note_of(text)) << text;
     }
 }
@@ -82,7 +93,19 @@ TEST(ConsulLayout, AHandleNamesOneEntry) {
     ASSERT_TRUE(parts);
     EXPECT_EQ(parts->id, id_of(kv));
     EXPECT_EQ(parts->key, kv.key);
-    for (const auto* text : {"", "x", "s/1 k", "s/1.2", "s/1.2 ", "/1.2 k", "s/x.2 k"}) {
+    owner_note note;
+    note.lease = "00000000-0000-0000-0000-00000000000a";
+    kv.value = text_of(note);
+    EXPECT_TRUE(handle_of(kv).starts_with(kv.session + "/")) << "of a lock the lease holds it";
+    kv.flags = semaphore_flags;
+    kv.key = "a/" + kv.session;
+    const auto permit = handle_of(kv);
+    EXPECT_TRUE(permit.starts_with(note.lease + "/" + kv.session + "/")) << permit;
+    ASSERT_TRUE(parts_of_handle(permit));
+    EXPECT_EQ(parts_of_handle(permit)->id, id_of(kv));
+    EXPECT_EQ(parts_of_handle(permit)->key, kv.key);
+    for (const auto* text : {"", "x", "s/1 k", "s/1.2", "s/1.2 ", "/1.2 k", "s/x.2 k", "s//1.2 k",
+                             "1.2 k", "s 1/1.2 k"}) {
         EXPECT_FALSE(parts_of_handle(text)) << text;
     }
 }

@@ -183,6 +183,11 @@ TEST_F(ConsulLocks, ManyProcessesTakeTurns) {
     }
 }
 
+TEST_F(ConsulLocks, WhoSaysNothingOfHimselfIsKnownByHisSession) {
+    ASSERT_TRUE(hand(verb_t::lock, "n/.lock", strange_session(), consul::lock_flags).applied);
+    EXPECT_EQ(list(*a_, "").at(0).lease_label, "Go on node agent");
+}
+
 TEST_F(ConsulLocks, AnEntryOfOthersCannotBeAskedToStopButDeleted) {
     const auto go = strange_session();
     ASSERT_TRUE(hand(verb_t::lock, "n/.lock", go, consul::lock_flags, "who").applied);
@@ -190,6 +195,7 @@ TEST_F(ConsulLocks, AnEntryOfOthersCannotBeAskedToStopButDeleted) {
     ASSERT_EQ(rows.size(), 1U);
     EXPECT_EQ(rows[0].info, "who");
     EXPECT_EQ(rows[0].left, 600s);
+    EXPECT_TRUE(rows[0].left_is_whole) << "Consul does not tell how much of it is over";
     EXPECT_FALSE(rows[0].held.has_value());
     EXPECT_EQ(evict(*a_, rows[0], false), errc::not_supported);
     ASSERT_FALSE(evict(*a_, rows[0], true));
@@ -247,18 +253,74 @@ TEST_F(ConsulLocks, WhatHasExpiredIsOverwrittenAndSwept) {
     const auto before = read(*a_, "once/a");
     ASSERT_TRUE(before);
     EXPECT_EQ(write(*a_, {{"once/a", "y", must_be_absent}}).error, errc::conflict);
-    world_.run_for(7s);
+    world_.run_for(9s);
+    EXPECT_TRUE(read(*a_, "once/a")) << "for as long again, by which clocks may differ";
+    world_.run_for(3s);
     EXPECT_FALSE(read(*a_, "once/a"));
     EXPECT_NE(at("trinco:records/once/a"), nullptr) << "Consul has no such thing as expiry";
     ASSERT_FALSE(write(*a_, {{"once/a", "y", must_be_absent}}).error);
     EXPECT_EQ(read(*a_, "once/a")->value, "y");
-    const auto all = ask<records>([&](deadline by, completion<records> f) {
-        return a_->scan("once/", "", 10, by, std::move(f));
-    });
-    ASSERT_EQ(all.value.rows.size(), 1U);
-    EXPECT_EQ(all.value.rows[0].key, "once/a");
+    const auto all = scan(*a_, "once/");
+    ASSERT_EQ(all.size(), 1U);
+    EXPECT_EQ(all[0].key, "once/a");
+    world_.run_for(1s);
+    EXPECT_NE(at("trinco:records/once/b"), nullptr) << "a clock may be wrong by a day";
+    world_.run_for(24h);
+    EXPECT_EQ(scan(*a_, "once/").size(), 1U);
     world_.run_for(1s);
     EXPECT_EQ(at("trinco:records/once/b"), nullptr);
+    EXPECT_NE(at("trinco:records/once/a"), nullptr);
+}
+
+TEST_F(ConsulLocks, WhoseClockIsWrongTakesNoRecordFromOthers) {
+    ASSERT_FALSE(write(*a_, {{"once/short", "x"}}, 10min).error);
+    ASSERT_FALSE(write(*a_, {{"once/long", "x"}}, 24h).error);
+    const auto ahead = [&](std::chrono::milliseconds by) {
+        auto with = settings();
+        with.wall_clock = [now = with.wall_clock, by] { return now() + by; };
+        return store(with);
+    };
+    const auto minutes = ahead(19min);
+    EXPECT_TRUE(read(*minutes, "once/short"));
+    EXPECT_EQ(write(*minutes, {{"once/short", "y", must_be_absent}}).error, errc::conflict);
+    EXPECT_TRUE(read(*ahead(24h + 59min), "once/long"));
+    const auto hours = ahead(20h);
+    EXPECT_FALSE(read(*hours, "once/short"));
+    EXPECT_EQ(scan(*hours, "once/").size(), 1U);
+    world_.run_for(1s);
+    EXPECT_TRUE(read(*a_, "once/short")) << "it is hidden from who looked, and not deleted";
+}
+
+TEST_F(ConsulLocks, LargeValuesBesideTheLocksAreNoTrouble) {
+    auto with = settings();
+    with.plain_keys = true;
+    const auto s = store(with);
+    const auto on = open(*s);
+    ASSERT_FALSE(enter(*s, make(on, 1, {"jobs/n"})));
+    for (int i = 0; i < 30; ++i) {
+        const auto key = "jobs/d" + std::to_string(i);
+        ASSERT_TRUE(hand(verb_t::set, key, "", 0, std::string(350'000, 'x')).applied);
+    }
+    const auto rows = ask<entries>([&](deadline by, completion<entries> f) {
+        return s->list("jobs/", "", 100, by, std::move(f));
+    });
+    EXPECT_FALSE(rows.error) << rows.error.message();
+    ASSERT_EQ(rows.value.rows.size(), 1U);
+    EXPECT_EQ(rows.value.rows[0].name, "jobs/n");
+}
+
+TEST_F(ConsulLocks, WhatHasExpiredIsSweptManyAtATime) {
+    for (int i = 0; i < 200; i += 50) {
+        std::vector<change> some;
+        for (int j = i; j < i + 50; ++j) some.push_back({"once/" + std::to_string(j), "x"});
+        ASSERT_FALSE(write(*a_, some, 5s).error);
+    }
+    world_.run_for(24h + 12s);
+    const auto before = consul_.writes();
+    EXPECT_TRUE(scan(*a_, "once/").empty());
+    world_.run_for(1s);
+    EXPECT_TRUE(consul_.all().empty());
+    EXPECT_EQ(consul_.writes() - before, 2U);
 }
 
 TEST_F(ConsulLocks, NothingOfADestroyedStoreIsHeard) {

@@ -86,6 +86,11 @@ protected:
         });
         EXPECT_FALSE(r.error) << r.error.message();
     }
+    outcome<std::chrono::seconds> renew(consul_locks& s, const detail::lease& on) {
+        return ask<std::chrono::seconds>([&](deadline by, completion<std::chrono::seconds> f) {
+            return s.renew(on.id, by, std::move(f));
+        });
+    }
     outcome<grant> verify(consul_locks& s, const detail::lease& on, std::uint64_t id) {
         return ask<grant>([&](deadline by, completion<grant> f) {
             return s.verify(on.id, {id}, by, std::move(f));
@@ -120,6 +125,12 @@ protected:
                    return s.read(key, by, std::move(f));
                })
             .value;
+    }
+    std::vector<keyed_record> scan(consul_locks& s, const std::string& prefix) {
+        return ask<records>([&](deadline by, completion<records> f) {
+                   return s.scan(prefix, "", 10, by, std::move(f));
+               })
+            .value.rows;
     }
 
     struct waiting {

@@ -89,6 +89,14 @@ TEST_F(ConsulPermits, AnotherNumberOrAMutexIsRefusedWithASentence) {
     EXPECT_EQ(enter(*a_, permit(on, 6, 501)), errc::invalid);
 }
 
+TEST_F(ConsulPermits, AreNoGuardOfAWrite) {
+    const auto on = open(*a_);
+    take(*a_, on, 1, 3);
+    EXPECT_EQ(write(*a_, {{"stock:1", "5"}}, {}, on.id, claim_id{1}).error, errc::not_supported);
+    EXPECT_NE(a_->trouble(errc::not_supported).find("a permit is no guard"), std::string::npos);
+    EXPECT_EQ(at("stock:1"), nullptr);
+}
+
 TEST_F(ConsulPermits, AreLostWithTheirPlace) {
     const auto on = open(*a_);
     for (const bool whole : {false, true}) {
@@ -136,6 +144,99 @@ TEST_F(ConsulPermits, LiveAsLongAsTheLeaseIsRenewed) {
     // Nobody renews it any more.
     world_.run_for(25s);
     EXPECT_EQ(verify(*a_, on, 1).error, errc::lost);
+}
+
+TEST_F(ConsulPermits, ALeaseIsNotBelievedLongerWhereAPermitWasNotRenewed) {
+    const auto on = open(*a_, 10s);
+    consul_.depose_leader(8s);
+    take(*a_, on, 1, 2);  // by a session that the old leader does not know
+    EXPECT_EQ(renew(*a_, on).error, errc::unavailable);
+    EXPECT_FALSE(verify(*a_, on, 1).error) << "nothing is gone";
+    world_.run_for(8s);
+    EXPECT_FALSE(renew(*a_, on).error);
+    EXPECT_FALSE(verify(*a_, on, 1).error);
+    EXPECT_EQ(sessions(), 2U);
+}
+
+TEST_F(ConsulPermits, AreLostWithTheirSessionAtTheNextRenewal) {
+    const auto on = open(*a_);
+    take(*a_, on, 1, 2);
+    const auto session = *said().sessions.begin();
+    take(*a_, on, 2, 2);
+    std::error_code why;
+    const auto watch = a_->on_gone(on.id, {1}, [&](std::error_code error) { why = error; });
+    world_.run_for(1s);
+    consul_.deafen(60s);
+    consul_.destroy(session);
+    world_.run_for(1s);
+    EXPECT_FALSE(why);
+    EXPECT_FALSE(renew(*a_, on).error) << "what is left is renewed";
+    world_.run_for(10ms);
+    EXPECT_EQ(why, errc::lost);
+    EXPECT_FALSE(verify(*a_, on, 2).error);
+}
+
+TEST_F(ConsulPermits, WhoseContenderWasDeletedTakesAnotherPlace) {
+    a_ = hooked_store();
+    const auto on = open(*a_);
+    hook_->lose = [](const consul::txn_request& what) { return takes(what) ? 1ms : 0ms; };
+    EXPECT_EQ(enter(*a_, permit(on, 1, 2), 1s), errc::unknown_outcome);
+    hook_->lose = nullptr;
+    ASSERT_EQ(said().sessions.size(), 1U);
+    const auto session = *said().sessions.begin();
+    const auto index = at("n/.lock")->modify_index;
+    ASSERT_TRUE(hand(verb_t::erase, "n/" + session).applied);
+    ASSERT_FALSE(enter(*a_, permit(on, 1, 2)));
+    EXPECT_FALSE(verify(*a_, on, 1).error);
+    EXPECT_GT(at("n/.lock")->modify_index, index) << "who read it before is refused";
+    EXPECT_FALSE(said().sessions.contains(session));
+    world_.run_for(1s);
+    EXPECT_EQ(sessions(), 2U);
+}
+
+TEST_F(ConsulPermits, ASessionOfWhichNobodyWantsToHearAnyMoreIsEnded) {
+    a_ = hooked_store();
+    const auto on = open(*a_);
+    hook_->made_is_told_after = 3s;
+    EXPECT_EQ(enter(*a_, permit(on, 1, 2), 1s), errc::unknown_outcome);
+    EXPECT_EQ(sessions(), 2U) << "it is there";
+    world_.run_for(3s);
+    EXPECT_EQ(sessions(), 1U);
+    std::error_code why;
+    const auto entering = a_->enter(permit(on, 2, 2), world_.now() + 5s,
+                                    [&](std::error_code error, place) { why = error; });
+    world_.run_for(100ms);
+    EXPECT_EQ(sessions(), 2U);
+    revoke(*a_, on);
+    world_.run_for(4s);
+    EXPECT_EQ(why, errc::lost);
+    EXPECT_EQ(sessions(), 0U);
+}
+
+TEST_F(ConsulPermits, ASessionThatNobodyHearsOfEndsByItself) {
+    a_ = hooked_store();
+    const auto on = open(*a_, 10s);
+    hook_->made_is_told_after = 1h;
+    EXPECT_EQ(enter(*a_, permit(on, 1, 2), 1s), errc::unknown_outcome);
+    EXPECT_EQ(sessions(), 2U);
+    for (int i = 0; i < 6; ++i) {
+        world_.run_for(4s);
+        EXPECT_FALSE(renew(*a_, on).error);
+    }
+    EXPECT_EQ(sessions(), 1U) << "twice its TTL has passed";
+}
+
+TEST_F(ConsulPermits, AnotherNumberIsRefusedAtOnceAlsoBehindClaimsThatWait) {
+    const auto on = open(*a_);
+    take(*a_, on, 1, 1);
+    ASSERT_FALSE(enter(*a_, permit(on, 2, 1)));
+    const auto waits = await(*a_, on, 2);
+    EXPECT_EQ(enter(*a_, permit(on, 3, 2)), errc::limit_mismatch);
+    EXPECT_NE(a_->trouble(errc::limit_mismatch).find("not 2"), std::string::npos);
+    EXPECT_EQ(enter(*a_, permit(on, 4, 2, true)), errc::limit_mismatch);
+    ASSERT_FALSE(leave(*a_, on, 1));
+    world_.run_for(1s);
+    EXPECT_TRUE(waits->granted());
 }
 
 TEST_F(ConsulPermits, EndWithTheirLease) {
@@ -191,6 +292,20 @@ TEST_F(ConsulPermits, AreListedWithTheirNumberAndEvicted) {
     EXPECT_FALSE(evict(*b_, *same, true));
     EXPECT_EQ(said().sessions.size(), before - 1);
     EXPECT_EQ(list(*b_, "n").size(), 2U);
+}
+
+TEST_F(ConsulPermits, AHandleSaysWhoseItIsWhateverWasWrittenIntoTheRow) {
+    const auto on = open(*a_);
+    take(*a_, on, 1, 3);
+    const auto first = list(*b_, "n").at(0);
+    EXPECT_TRUE(first.handle.starts_with(on.id + "/")) << first.handle;
+    ASSERT_FALSE(publish(*a_, on, 1, "other"));
+    EXPECT_EQ(list(*b_, "n").at(0).handle, first.handle);
+    ASSERT_FALSE(evict(*b_, first, false));
+    EXPECT_EQ(list(*b_, "n").at(0).handle, first.handle);
+    EXPECT_TRUE(list(*b_, "n").at(0).evicted);
+    ASSERT_FALSE(evict(*b_, first, true));
+    EXPECT_TRUE(list(*b_, "n").empty());
 }
 
 TEST_F(ConsulPermits, PagesOfHoldersMissNoneAndRepeatNone) {

@@ -1,8 +1,9 @@
 // Random histories: clients that enter, wait, hold and leave, a cluster and a network that fail in
 // every way the simulator knows, operators that delete keys and sessions. Whatever happens, no name
 // is believed in twice while its entries stand, and no semaphore by more than it has permits;
-// tokens are the indexes of the entries and grow, nothing is granted after its entry is gone,
-// nobody who has a permit is dropped by another; and when all is well again everybody gets on.
+// tokens are the indexes of the entries and grow, nothing is granted after its entry is gone, what
+// is believed in goes with its session or by an operator and not otherwise, nobody who has a permit
+// is dropped by another; and when all is well again everybody gets on.
 //
 // TRINCO_CONSUL_SEEDS sets how many histories are run; 60 without it.
 #include <gtest/gtest.h>
@@ -88,8 +89,13 @@ public:
         look();
     }
     void left(const claim& what) { believed_.erase(&what); }
-    // An operator deleted who has the permits: those who had them are told.
-    void list_is_gone() { list_gone_at_ = world_.now(); }
+    // An operator deletes it in this moment; where it lists who has the permits, those who had them
+    // are told.
+    void deletes(const std::string& key) {
+        deleted_ = key;
+        if (key == semaphore + "/.lock") list_gone_at_ = world_.now();
+    }
+    void has_deleted() { deleted_.clear(); }
 
     void changed() override {
         for (const auto& [key, kv] : consul_.all()) {
@@ -97,7 +103,7 @@ public:
             if (!note || kv.session.empty()) continue;
             const auto [at, is_new] = alive_.try_emplace(key, consul::id_of(kv), kv.modify_index);
             if (!is_new && at->second.first == consul::id_of(kv)) continue;
-            if (!is_new) gone_[{key, at->second.second}] = world_.now();
+            if (!is_new) is_gone({key, at->second.second}, at->second.first);
             at->second = {consul::id_of(kv), kv.modify_index};
             taken_[{key, kv.modify_index}] = note->info;
         }
@@ -110,7 +116,7 @@ public:
             const auto at = consul_.all().find(one.first);
             const bool stands =
                 at != consul_.all().end() && consul::is_entry(at->second, one.second.first);
-            if (!stands) gone_[{one.first, one.second.second}] = world_.now();
+            if (!stands) is_gone({one.first, one.second.second}, one.second.first);
             return !stands;
         });
         look();
@@ -122,6 +128,18 @@ public:
 private:
     using entry_of = std::pair<std::string, std::uint64_t>;  // key and token
 
+    void is_gone(const entry_of& one, const consul::entry_id& id) {
+        gone_[one] = world_.now();
+        if (one.first == deleted_ || !consul_.facts(id.session)) return;
+        for (const auto& [what, held] : believed_) {
+            if (std::find(held.begin(), held.end(), one) == held.end()) continue;
+            const bool counts = what->parts[0].kind == claim_kind::permit;
+            EXPECT_TRUE(counts && lost_its_list(*what)) << one.first << " went without any cause";
+        }
+    }
+    [[nodiscard]] bool lost_its_list(const claim& permit) {
+        return list_gone_at_ && *list_gone_at_ + proof_lasts >= granted_at_[&permit];
+    }
     // Those that are believed to be held and still stand.
     void look() {
         std::map<std::string, int> by_name;
@@ -144,8 +162,7 @@ private:
         const auto list = consul_.all().find(semaphore + "/.lock");
         const auto session = contender.substr(semaphore.size() + 1);
         const bool listed = list != consul_.all().end() && consul::has_place(list->second, session);
-        const bool excused = list_gone_at_ && *list_gone_at_ + proof_lasts >= granted_at_[&what];
-        EXPECT_TRUE(listed || excused) << what.info << " was dropped from the holders";
+        EXPECT_TRUE(listed || lost_its_list(what)) << what.info << " was dropped from the holders";
         return listed;
     }
 
@@ -157,6 +174,7 @@ private:
     std::set<entry_of> tokens_;
     std::map<const claim*, std::vector<entry_of>> believed_;
     std::map<const claim*, boot_clock::time_point> granted_at_;
+    std::string deleted_;
     std::optional<boot_clock::time_point> list_gone_at_;
     std::size_t grants_ = 0;
     std::size_t permits_ = 0;
@@ -322,7 +340,7 @@ struct scene {
 void break_something(scene& s) {
     auto& somebody = *s.clients[s.w.below(s.clients.size())];
     auto& server = *s.consul.servers()[s.w.below(3)];
-    switch (s.w.below(11)) {
+    switch (s.w.below(12)) {
         case 0: return server.pause_until(s.w.now() + s.w.between(10ms, life));
         case 1: return s.consul.lose_leader(s.w.between(100ms, life / 2));
         case 2: return s.consul.restart_leader();
@@ -343,6 +361,7 @@ void break_something(scene& s) {
             for (auto* one : s.consul.servers()) s.net.clog(somebody.at(), *one, late);
             return;
         }
+        case 10: return s.consul.deafen(s.w.between(1s, 60s), 0.5);
         default: {
             if (s.consul.all().empty() || s.w.chance(0.5)) return;
             auto at = s.consul.all().begin();
@@ -350,8 +369,9 @@ void break_something(scene& s) {
             consul::operation away;
             away.verb = consul::operation::verb_t::erase;
             away.key = at->first;
-            if (away.key == semaphore + "/.lock") s.j.list_is_gone();
+            s.j.deletes(away.key);
             (void)s.consul.txn({{away}});
+            s.j.has_deleted();
         }
     }
 }

@@ -122,8 +122,15 @@ TEST(ConsulWire, sessions) {
               R"({"Name":"a \"b\"","TTL":"15s","LockDelay":"0s","Behavior":"delete",)"
               R"("Checks":[],"NodeChecks":[]})");
     EXPECT_NE(encode_session({"a", 15s, 5s, false}).find(R"("release")"), std::string::npos);
-    EXPECT_EQ(decode_session_id(R"({"ID":"adf4238a"})"), "adf4238a");
-    EXPECT_FALSE(decode_session_id(R"({"ID":""})"));
+    const std::string id = "adf4238a-882b-9ddc-4a9d-5b6758e4159e";
+    const auto made = [](const std::string& of) {
+        return decode_session_id(R"({"ID":")" + of + "\"}");
+    };
+    EXPECT_EQ(made(id), id);
+    for (const auto& bad : {std::string(), std::string("adf4238a"), id + "0", id.substr(1) + "/",
+                            id.substr(1) + "x", id.substr(1) + "A", id.substr(1) + "\\n"}) {
+        EXPECT_FALSE(made(bad)) << bad;
+    }
     const auto all = decode_sessions(
         R"([{"ID":"a","Name":"n","Node":"h","LockDelay":1500000000,"Behavior":"delete",)"
         R"("TTL":"1m30s","NodeChecks":[],"CreateIndex":4},{"ID":"b","LockDelay":1.5e+10}])");

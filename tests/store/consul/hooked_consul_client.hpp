@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <functional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,23 @@ public:
     // at all where that is less than nothing.
     std::function<std::chrono::milliseconds(const txn_request&)> lose;
 
+    // Where it is not 0, a session is made at once and told of so much later.
+    std::chrono::milliseconds made_is_told_after{0};
+
+    [[nodiscard]] detail::op create(const detail::consul::session_request& what,
+                                    detail::deadline by,
+                                    detail::completion<std::string> done) override {
+        if (made_is_told_after.count() == 0) {
+            return simulated_consul_client::create(what, by, std::move(done));
+        }
+        const auto made = cluster_.create(what);
+        const bool in_time = node_.now() + made_is_told_after <= by;
+        return node_.at(in_time ? node_.now() + made_is_told_after : by,
+                        [made, in_time, done = std::move(done)]() mutable {
+                            if (in_time) return done(made.error, made.value);
+                            done(make_error_code(errc::unknown_outcome), {});
+                        });
+    }
     [[nodiscard]] detail::op txn(const txn_request& what, detail::deadline by,
                                  detail::completion<detail::consul::txn_reply> done) override {
         const auto late = lose ? lose(what) : std::chrono::milliseconds(0);

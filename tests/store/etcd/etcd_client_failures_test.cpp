@@ -47,6 +47,29 @@ TEST_F(EtcdClient, what_all_say_and_will_say_again_is_the_reason_of_what_was_tol
     EXPECT_EQ(rpc_->why(errc::unavailable), "");
 }
 
+TEST_F(EtcdClient, that_nobody_listens_is_known_once_all_were_tried) {
+    make(2);
+    const wire_status refused{wire_code::unavailable, "connection refused", wire_cause::not_sent,
+                              true};
+    const auto change = put(10s);
+    run();
+    by_->answer(by_->waiting(method::status).at(0), refused);
+    run();
+    EXPECT_FALSE(rpc_->is_refused()) << "the other was not asked yet";
+    by_->answer(by_->waiting(method::status).at(0), refused);
+    EXPECT_TRUE(rpc_->is_refused());
+    EXPECT_FALSE(change->error) << "it goes on trying";
+    run(2s);
+    by_->answer(by_->waiting(method::status).at(0), refused);
+    run();
+    by_->answer(by_->waiting(method::status).at(0),
+                {wire_code::unavailable, "etcdserver: no leader", wire_cause::server});
+    EXPECT_FALSE(rpc_->is_refused()) << "one answers";
+    run(2s);
+    come_up();
+    EXPECT_FALSE(rpc_->is_refused());
+}
+
 TEST_F(EtcdClient, what_a_full_server_may_have_carried_out_is_not_called_refused) {
     make(1);
     const wire_status full{wire_code::resource_exhausted,

@@ -39,6 +39,12 @@ TEST(Http2Trouble, what_may_be_better_later_is_not_sent) {
               std::string::npos);
 }
 
+TEST(Http2Trouble, that_nobody_listens_is_no_other_trouble) {
+    EXPECT_TRUE(no_connection(std::make_error_code(std::errc::connection_refused), {}).refused);
+    EXPECT_FALSE(no_connection(std::make_error_code(std::errc::timed_out), {}).refused);
+    EXPECT_FALSE(no_connection(net_errc::no_such_host, {}).refused);
+}
+
 TEST(Http2Trouble, what_is_wrong_with_tls_says_what_to_name) {
     const auto says = [](tls_errc why, wire_cause by) {
         return text_of(no_connection(why, tls_settings{}), by);

@@ -1,9 +1,9 @@
 // Takes all of some locks at a time, again and again, and checks that nobody else has one of them:
 //
-//     all_child URL TIMES FOLDER NAME...
+//     all_child URL TTL TIMES FOLDER NAME...
 //
-// While it has them it makes a folder of each name, which only one can, one after another. Prints
-// how often it had them; ends with 1 when somebody else was in.
+// The TTL is in seconds. While it has them it makes a folder of each name, which only one can, one
+// after another. Prints how often it had them; ends with 1 when somebody else was in.
 #include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,14 +15,13 @@
 #include <string>
 #include <vector>
 
+#include "trinco/consul.hpp"
 #include "trinco/etcd.hpp"
 #include "trinco/lock_all.hpp"
 #include "trinco/session.hpp"
 #include "trinco/store.hpp"
 
 namespace {
-
-using namespace std::chrono_literals;
 
 bool visit(const std::vector<std::string>& folders) {
     for (const auto& one : folders) {
@@ -35,10 +34,10 @@ bool visit(const std::vector<std::string>& folders) {
     return true;
 }
 
-int run(const std::string& url, int times, const std::string& folder,
+int run(const std::string& url, std::chrono::seconds ttl, int times, const std::string& folder,
         const std::vector<std::string>& names) {
-    const auto where = trinco::open(url, {trinco::drivers::etcd()});
-    trinco::session on(where, {.ttl = 5s});
+    const auto where = trinco::open(url, {trinco::drivers::consul(), trinco::drivers::etcd()});
+    trinco::session on(where, {.ttl = ttl});
     std::vector<std::string> folders;
     for (const auto& name : names) folders.push_back(folder + "/" + name);
     int had = 0;
@@ -59,9 +58,10 @@ int run(const std::string& url, int times, const std::string& folder,
 }  // namespace
 
 int main(int argc, char** argv) {
-    if (argc < 5) return 64;
+    if (argc < 6) return 64;
     try {
-        return run(argv[1], std::atoi(argv[2]), argv[3], {argv + 4, argv + argc});
+        const std::chrono::seconds ttl(std::atoi(argv[2]));
+        return run(argv[1], ttl, std::atoi(argv[3]), argv[4], {argv + 5, argv + argc});
     } catch (const std::exception& e) {
         std::fprintf(stderr, "%s\n", e.what());
         return 2;
