@@ -28,8 +28,8 @@
 //   keys=plain          the lock NAME is the key NAME, as of Go's api.Lock{Key: "NAME"}. Default:
 //                       the key NAME/.lock, as of `consul lock NAME`
 //   token_epoch=N       0 (default) to 255: fencing tokens are N x 2^45 larger. Raise it after a
-//                       snapshot was restored, since indexes, of which tokens are made, go back
-//                       then
+//                       snapshot was restored to new servers, or servers began empty, since
+//                       indexes, of which tokens are made, go back then
 //
 // Locks        yes; breakers no: what changes with each call is no load for a Raft log. A lock here
 //              is the same lock as of `consul lock NAME` and of Go's api.Lock, and a semaphore the
@@ -70,7 +70,8 @@
 //              their keys. What `trinco` was given as --prefix stands before NAME and before KEY
 //              (.trinco/once/PREFIXKEY/.lock). All of it lies behind the prefix of the URL: with
 //              one, key_prefix "PREFIX/" is all that is needed. What a token may not read is left
-//              out of `trinco locks` and `trinco records` without a word: Consul tells nobody.
+//              out of lists of many without a word: Consul tells nobody. Who asks for one is told.
+//              `trinco locks break` needs session:read for the node of the holder's agent, too.
 //
 // When the server cannot serve, sessions go on until their deadline and then say so (session.hpp).
 //

@@ -94,7 +94,8 @@ constexpr command_entry entries[] = {
      "and later callers are told. A command that itself exits with 128+n, as a shell does when "
      "what it started was killed, has failed like any other, and that is recorded.\n"
      "A server that cannot be reached is tried as long as --wait says, for a second at least and "
-     "5 s at most; then this ends with 69."},
+     "5 s at most, and with --wait 0s for 5 s unless nobody listens at any of its addresses; then "
+     "this ends with 69."},
 
     // Nouns, with their verbs.
     {"breakers", "ls", "breakers ls [NAME|PREFIX*...] [options]", "lists circuit breakers",
@@ -158,7 +159,7 @@ constexpr command_entry entries[] = {
     {"locks", "show", "locks show NAME [options]",
      "shows who holds one, and who waits, in the order of the queue", runs_none, listed,
      make_locks_show, "locks show nightly\nlocks show nightly -o json",
-     "Ends with 1 when nobody holds it or waits for it."},
+     "On Consul who waits is not shown. Ends with 1 when nothing is there to be shown."},
     {"locks", "watch", "locks watch [NAME|PREFIX*] [options]",
      "prints every change, until interrupted", runs_none, listed, make_locks_watch,
      "locks watch\nlocks watch nightly -o json",

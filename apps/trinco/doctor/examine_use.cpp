@@ -24,8 +24,9 @@ constexpr auto gives_up_after = 150ms;
 constexpr std::size_t name_shown = 80;
 constexpr std::size_t named = 3;  // of those that are used too much
 
+// Where it is not known who waits: a lock that is taken again and again has somebody who wants it.
 bool is_handed_on(const used_lock& one) {
-    return one.grants > 0 && one.waited > 0;
+    return one.grants > 0 && (one.waited > 0 || !one.lists_waiters);
 }
 
 std::string use_text(const used_lock& one, std::size_t looks) {

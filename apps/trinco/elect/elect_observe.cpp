@@ -102,6 +102,7 @@ observer::answer observer::ask() const {
         },
         [this] { return end_.signal() != 0; });
     answer out{asked.error, std::nullopt};
+    if (asked.value.name_is_hidden) out.error = errc::denied;
     for (auto& e : asked.value.rows) {
         if (e.name == name_ && e.holds) out.leader = std::move(e);
     }
@@ -162,6 +163,9 @@ int observer::store_line(change what, const std::string& reason) const {
 int observer::look() {
     const auto [error, leader] = ask();
     if (end_.signal() != 0) return exit_ok;
+    if (error == errc::denied && !last_) {
+        return complain(store_problem(at_, "look at the election", error));
+    }
     if (static_cast<bool>(error) != is_away_) {
         is_away_ = !is_away_;
         if (is_away_) {

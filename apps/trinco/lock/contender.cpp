@@ -168,12 +168,13 @@ int contender::live_descriptor() const {
     return lock_access::shell(*session_)->live_descriptor();
 }
 
-std::optional<std::vector<detail::entry>> contender::queue() const {
+std::optional<std::vector<detail::entry>> contender::queue(std::error_code* why) const {
     const auto& name = plan_.what.name;
     auto page = ask_locks<detail::entries>(
         at_, listing_limit, [&](detail::lock_store& locks, detail::deadline by, auto done) {
             return locks.list(name, "", rows_shown, by, std::move(done));
         });
+    if (why != nullptr) *why = page.error;
     if (page.error) return std::nullopt;
     auto rows = std::move(page.value.rows);
     std::erase_if(rows, [&](const detail::entry& e) { return e.name != name; });

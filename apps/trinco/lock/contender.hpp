@@ -61,8 +61,9 @@ public:
     [[nodiscard]] std::string lease() const { return session_->id(); }
     [[nodiscard]] int live_descriptor() const;
 
-    // The entries of the lock's queue, in their order; nullopt when the store does not answer.
-    [[nodiscard]] std::optional<std::vector<detail::entry>> queue() const;
+    // The entries of the lock's queue, in their order; nullopt when they are not told, and why.
+    [[nodiscard]] std::optional<std::vector<detail::entry>> queue(
+        std::error_code* why = nullptr) const;
     // By its handle, which in every store begins with the lease and a slash.
     [[nodiscard]] bool is_own(const detail::entry& e) const;
 

@@ -33,6 +33,11 @@ constexpr auto report_every = 1s;
 constexpr auto store_rest = 1s;  // between attempts to reach a store that does not answer
 constexpr auto never = boot_clock::time_point::max();
 
+// Else the store has answered, and not with what was asked for.
+bool is_silence(const std::error_code& why) {
+    return why == errc::unavailable || why == errc::unknown_outcome;
+}
+
 }  // namespace
 
 lock_wait::lock_wait(const lock_options& options, const lock_plan& plan, const store& at,
@@ -191,10 +196,13 @@ lock_end lock_wait::interrupted(int number) {
 int lock_wait::not_acquired(const std::error_code& error) {
     const auto waited = duration_words(whole(boot_clock::now() - began_));
     if (error == errc::conflict || error == errc::not_acquired) {
-        const auto queue = own_.queue();
-        is_store_silent_ = !queue;
+        std::error_code why;
+        const auto queue = own_.queue(&why);
+        is_store_silent_ = is_silence(why);
         if (options_.quiet) return static_cast<int>(options_.code_not_acquired);
-        auto holders = queue ? holders_words(*queue, own_) : store_silence();
+        auto holders = queue              ? holders_words(*queue, own_)
+                       : is_store_silent_ ? store_silence()
+                                          : "who has it cannot be told: " + locks_reason(at_, why);
         // Nobody has it, and yet: a store may keep it back for a while.
         if (holders.empty()) holders = locks_trouble(at_, errc::conflict);
         return complain({static_cast<int>(options_.code_not_acquired),
@@ -235,10 +243,11 @@ boot_clock::time_point lock_wait::next_report() const {
 }
 
 void lock_wait::report() {
-    const auto queue = own_.queue();
+    std::error_code why;
+    const auto queue = own_.queue(&why);
     const bool is_first = !outer_lease_.empty();
     if (is_first && queue) warn_of_itself(*queue);
-    if (options_.verbose || !is_first) report_place(queue);
+    if (options_.verbose || !is_first) report_place(queue, why);
     next_report_ = next_report();
 }
 
@@ -254,8 +263,12 @@ std::string lock_wait::store_silence() const {
     return "the store does not answer" + (why.empty() ? "" : " (" + why + ")");
 }
 
-void lock_wait::report_place(const std::optional<std::vector<detail::entry>>& queue) {
-    const auto words = queue ? place(*queue) : "the store does not answer; it waits on";
+void lock_wait::report_place(const std::optional<std::vector<detail::entry>>& queue,
+                             const std::error_code& why) {
+    const auto words = queue ? place(*queue)
+                       : is_silence(why)
+                           ? "the store does not answer; it waits on"
+                           : "it waits; for whom cannot be told: " + locks_reason(at_, why);
     // Once for each place and holder: how long it has been held changes all the time.
     const auto is_own = [this](const detail::entry& e) { return own_.is_own(e); };
     const auto what = queue ? place_of(*queue, is_own) : "away";

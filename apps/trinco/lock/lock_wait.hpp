@@ -52,7 +52,8 @@ private:
     void report();
     [[nodiscard]] std::string place(const std::vector<detail::entry>& queue) const;
     [[nodiscard]] std::string store_silence() const;
-    void report_place(const std::optional<std::vector<detail::entry>>& queue);
+    void report_place(const std::optional<std::vector<detail::entry>>& queue,
+                      const std::error_code& why);
     void warn_of_itself(const std::vector<detail::entry>& queue);
     void report_granted() const;
     [[nodiscard]] bool is_store_gone() const;

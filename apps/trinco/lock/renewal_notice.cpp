@@ -8,11 +8,14 @@
 namespace trinco::program {
 
 std::string renewal_notice::look(const lock_look& at, const std::function<std::string()>& trouble) {
-    if (!at.held || at.asked_back || at.is_uncertain == is_said_) return {};
-    is_said_ = at.is_uncertain;
-    if (!is_said_) return "it is renewed again";
+    if (!at.held || at.asked_back) return {};
     // As of a machine that slept, or whose wall clock was set.
-    if (at.valid_for.count() <= 0) {
+    const auto is = !at.is_uncertain            ? said_t::nothing
+                    : at.valid_for.count() <= 0 ? said_t::clocks
+                                                : said_t::overdue;
+    if (std::exchange(said_, is) == is) return {};
+    if (is == said_t::nothing) return "it is renewed again";
+    if (is == said_t::clocks) {
         return "the clocks of this machine do not agree on how long it has been held; it is kept "
                "unless the next renewal fails";
     }

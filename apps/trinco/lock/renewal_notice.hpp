@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -18,7 +19,8 @@ public:
                                    const std::function<std::string()>& trouble);
 
 private:
-    bool is_said_ = false;
+    enum class said_t : std::uint8_t { nothing, clocks, overdue };
+    said_t said_ = said_t::nothing;
 };
 
 }  // namespace trinco::program

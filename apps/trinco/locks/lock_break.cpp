@@ -7,6 +7,7 @@
 
 #include "apps/trinco/command_line/duration.hpp"
 #include "apps/trinco/exit_codes.hpp"
+#include "apps/trinco/locks/owner_words.hpp"
 #include "apps/trinco/output/print.hpp"
 #include "apps/trinco/stores/open_store.hpp"
 #include "apps/trinco/watching/waiting_room.hpp"
@@ -41,6 +42,7 @@ public:
 
     std::variant<std::vector<broken_holder>, problem> run() {
         if (!order_.at_once) {
+            if (auto bad = unknown_end()) return *std::move(bad);
             if (auto bad = evict_all(false)) return std::move(*bad);
             if (auto bad = wait()) return std::move(*bad);
         }
@@ -65,11 +67,24 @@ private:
         return longest;
     }
 
+    // Who is asked has its TTL for an answer. Where that is not known nobody could tell when the
+    // holder is at its end, and it would be deleted while it works.
+    [[nodiscard]] std::optional<problem> unknown_end() const {
+        for (const auto& h : all_) {
+            if (!h.what.left_is_whole || h.what.left > 0ms) continue;
+            return problem{exit_denied,
+                           "how long " + owner_words(h.what, owner_shown) +
+                               " may go on is not known, since its session may not be read "
+                               "(session:read on the node of its agent), so that it is not asked; "
+                               "--force deletes its entry at once"};
+        }
+        return std::nullopt;
+    }
     // Why a holder could not be asked.
     [[nodiscard]] problem not_asked(const broken_holder& h, std::error_code error) const {
         constexpr const char* way_out = "; --force deletes its entry without asking";
         if (error == errc::not_supported) {
-            return {exit_usage, detail::quoted(h.what.info, owner_shown) +
+            return {exit_usage, owner_words(h.what, owner_shown) +
                                     " cannot be asked: it is the leader of an election, or a "
                                     "program that is not Trinco's" +
                                     way_out};
@@ -137,7 +152,9 @@ private:
                 if (h.what.left == 0ms) h.what.left = left;
             } else {
                 const bool ran_out = h.what.left <= whole(now - looked_) + expiry_slack;
-                settle(h, ran_out ? how_t::expired : how_t::released);
+                settle(h, h.what.left_is_whole ? how_t::gone
+                          : ran_out            ? how_t::expired
+                                               : how_t::released);
             }
         }
         looked_ = now;
@@ -197,6 +214,7 @@ std::string_view outcome_word(how_t how) noexcept {
     switch (how) {
         case how_t::asked: return "asked";
         case how_t::released: return "released";
+        case how_t::gone: return "gone";
         case how_t::expired: return "expired";
         case how_t::deleted: return "deleted";
     }

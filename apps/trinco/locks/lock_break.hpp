@@ -19,6 +19,7 @@ struct broken_holder {
     enum class how_t : std::uint8_t {
         asked,     // is to give it back; not an end
         released,  // it gave it back, or died
+        gone,      // it gave it back, or its lease ran out: the store does not tell which
         expired,   // its lease ran out meanwhile
         deleted    // its entry was deleted; it may still work
     };
@@ -41,7 +42,7 @@ struct break_order {
                                                                            const break_order& order,
                                                                            ending_wish& end);
 
-// "released", "expired", "deleted"
+// "released", "gone", "expired", "deleted"
 [[nodiscard]] std::string_view outcome_word(broken_holder::how_t how) noexcept;
 
 }  // namespace trinco::program

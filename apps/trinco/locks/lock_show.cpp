@@ -167,7 +167,8 @@ std::string locks_json(const looked_often& seen) {
 
 json_object use_json(const used_lock& one, std::size_t looks) {
     json_object o;
-    o.add("share", one.share(looks)).add("grants", one.grants).add("waits", one.waits.count());
+    o.add("share", one.share(looks)).add("grants", one.grants);
+    one.lists_waiters ? o.add("waits", one.waits.count()) : o.add_null("waits");
     if (one.waits.empty()) return o.add_null("p99_wait_ms");
     return o.add("p99_wait_ms",
                  std::chrono::round<std::chrono::milliseconds>(one.waits.p99()).count());

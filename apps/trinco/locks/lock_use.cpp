@@ -25,6 +25,7 @@ void lock_use::look(const std::vector<lock_row>& rows, milliseconds now) {
         of.all.name = row.name;
         of.all.kind = (row.holders.empty() ? row.waiters : row.holders).front().kind;
         of.all.held += share_of(row);
+        of.all.lists_waiters = row.lists_waiters;
         of.all.waited += row.waiters.empty() ? 0 : 1;
         for (const auto& e : row.holders) note(of, e, row.lists_waiters, now);
         for (const auto& e : row.waiters) note(of, e, row.lists_waiters, now);

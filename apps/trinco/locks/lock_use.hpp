@@ -32,6 +32,7 @@ struct used_lock {
     std::size_t waited = 0;  // looks in which somebody waited
     std::size_t grants = 0;  // seen to be granted while it was looked at
     distribution waits;
+    bool lists_waiters = true;  // else it is not known who waited
     [[nodiscard]] double share(std::size_t looks) const {
         return looks == 0 ? 0 : held / static_cast<double>(looks);
     }

@@ -31,6 +31,9 @@ std::string outcome_text(const broken_holder& h, bool at_once) {
     switch (h.how) {
         case how_t::asked:
         case how_t::released: return "released by " + owner + after;
+        case how_t::gone:
+            return "free after " + duration_words(h.after) + ": " + owner +
+                   " gave it back, or its session ended, which this store does not tell apart";
         case how_t::expired: return "free: the lease of " + owner + " ran out" + after;
         case how_t::deleted: break;
     }
@@ -43,7 +46,7 @@ std::string result_json(const std::string& name, const std::vector<broken_holder
     json_array holders;
     for (const auto& h : all) {
         json_object o;
-        o.add("owner", h.what.info);
+        o.add("owner", h.what.info.empty() ? h.what.lease_label : h.what.info);
         if (h.what.token != 0) o.add("token", h.what.token);
         o.add("outcome", outcome_word(h.how)).add("after_ms", h.after.count());
         holders.add_raw(o.text());

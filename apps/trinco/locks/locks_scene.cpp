@@ -45,11 +45,12 @@ listening ring_at_changes(const locks_scene& scene, std::shared_ptr<bell> door) 
 std::string nothing_there(const locks_scene& scene) {
     const std::string where = " in the store " + std::string(scene.at.url());
     const auto& scope = scene.scope;
+    const bool waits = lists_waiters(scene.at);
     if (scope.whole_name) {
         return "nobody holds the lock " + detail::quoted(scope.beginning, 256) +
-               " or waits for it" + where;
+               (waits ? " or waits for it" : "") + where;
     }
-    return "nobody holds a lock or waits for one" +
+    return std::string("nobody holds a lock") + (waits ? " or waits for one" : "") +
            (scope.beginning.empty()
                 ? ""
                 : " whose name begins with " + detail::quoted(scope.beginning, 256)) +

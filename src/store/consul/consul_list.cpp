@@ -152,11 +152,13 @@ private:
     }
     void session_read(const std::string& session, std::error_code error,
                       const std::optional<session_facts>& f) {
+        if (error && error != errc::denied) failed_ = error;
         if (!error && f) facts_of_[session] = *f;
         if (--asked_ == 0) read_sessions();
     }
 
     void answer_all() {
+        if (failed_) return finish(failed_, {});
         entries out;
         out.name_is_hidden = name_is_hidden_;
         for (std::size_t i = 0; i < kept_.size(); ++i) {
@@ -186,6 +188,7 @@ private:
     std::size_t asked_ = 0;
     std::vector<op> facts_;
     std::map<std::string, session_facts> facts_of_;
+    std::error_code failed_;
 };
 
 }  // namespace

@@ -148,6 +148,29 @@ class Rights(ConsulScene):
         reader = self.token_for('key_prefix "" { policy = "read" }')
         self.say_as(reader, 77, 'session:write')
 
+    def test_a_holder_whose_session_may_not_be_read_is_not_asked(self):
+        self.environment['CONSUL_HTTP_TOKEN'] = TOKEN
+        holder = self.hold('job', '--ttl', '10s', '-v')
+        self.environment['CONSUL_HTTP_TOKEN'] = self.token_for(
+            'key_prefix "" { policy = "write" }')
+        done = self.run_program('locks', 'break', 'job', '--confirm', 'job')
+        self.assertEqual((77, ''), (done.returncode, done.stdout), done.stderr)
+        self.assertIn('session:read', done.stderr)
+        self.assertIn('--force', done.stderr)
+        # It was not asked, and holds it still; who may read its session asks it.
+        self.environment['CONSUL_HTTP_TOKEN'] = TOKEN
+        self.assertEqual(1, len(self.listed('job')['holders']))
+        done = self.run_program('locks', 'break', 'job', '--confirm', 'job')
+        self.assertEqual(0, done.returncode, done.stderr)
+        self.assertIn(' gave it back, or its session ended', done.stdout)
+        self.assertEqual(76, holder.end())
+
+    def test_who_may_not_look_is_not_told_that_nobody_leads(self):
+        self.environment['CONSUL_HTTP_TOKEN'] = self.token_for('key "x" { policy = "read" }')
+        done = self.run_program('elect', 'job', '--observe')
+        self.assertEqual((77, ''), (done.returncode, done.stdout), done.stderr)
+        self.assertIn('key:read', done.stderr)
+
     def test_a_token_in_a_file(self):
         file = self.folder / 'token'
         self.use(f'{self.consul.url}?token_file={file}')

@@ -202,7 +202,7 @@ class Scene(unittest.TestCase):
     def entries(self, name):
         """How many hold the lock or wait for it."""
         lock = self.listed(name)
-        return len(lock['holders']) + lock['waiters']
+        return len(lock['holders']) + (lock['waiters'] or 0)  # null: not known
 
 
 def main():
