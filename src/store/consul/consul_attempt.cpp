@@ -109,7 +109,7 @@ private:
                     "'" + out_.name +
                         "' is free, but Consul keeps it back for the lock-delay of the session "
                         "that ended without giving it back (5 s of Trinco's, 15 s of others' "
-                        "unless they chose another one)");
+                        "unless they chose another one), and does not tell how long");
         out_.what = attempt_result::what_t::held_back;
         finish({}, std::move(out_));
     }

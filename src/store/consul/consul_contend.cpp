@@ -93,11 +93,33 @@ private:
         tries_because_free_ = false;
         if (r.what == attempt_result::what_t::in_the_way) return wait_for(r.name);
         if (r.what == attempt_result::what_t::other_kind) return try_at(known().look_every(lease_));
+        say_how_long(r.name);
         if (TRINCO_MUTANT("consul_delay_for_ever")) return;
         const boot_clock::duration more = delayed_more;
         try_at(delayed_least +
                boot_clock::duration(static_cast<std::int64_t>(
                    known().on().random() % static_cast<std::uint64_t>(more.count()))));
+    }
+    // Consul tells nobody how long a lock-delay still lasts: who saw the holder's session knows how
+    // long it is, and when it began at the latest.
+    void say_how_long(const std::string& name) {
+        const auto until = gone_ + holder_delay_;
+        if (known().on().now() >= until) return;  // it began anew, or nothing was seen of it
+        const auto more = std::chrono::ceil<std::chrono::seconds>(until - known().on().now());
+        known().say(errc::conflict, "'" + name + "' is free, but Consul keeps it back for " +
+                                        std::to_string(more.count()) +
+                                        " s more at most, for the lock-delay of the session that "
+                                        "ended without giving it back");
+    }
+    void look_at_holder(const std::string& session) {
+        if (session == holder_) return;
+        holder_ = session;
+        holder_delay_ = {};
+        facts_ =
+            link().facts(session, known().on().now() + patience, then(&contending::holder_read));
+    }
+    void holder_read(std::error_code error, std::optional<session_facts> of) {
+        if (!error && of) holder_delay_ = of->lock_delay;
     }
     void taken(known_claim& c, attempt_result r) {
         if (c.phase != claim_phase::leaving) c.phase = claim_phase::granted;
@@ -164,6 +186,7 @@ private:
         if (is_free_) return;
         if (is_taken(rows)) return;
         is_free_ = true;
+        gone_ = known().on().now();
         tries_because_free_ = true;
         const auto wait = races_ == 0 ? 0ms : lost_races.wait(races_ - 1, known().on().random());
         try_at(wait);
@@ -179,7 +202,9 @@ private:
         }
         const auto row =
             std::find_if(rows.begin(), rows.end(), [&](auto& kv) { return kv.key == key_; });
-        return row != rows.end() && !row->session.empty() && row->session != lease_;
+        if (row == rows.end() || row->session.empty() || row->session == lease_) return false;
+        look_at_holder(row->session);
+        return true;
     }
 
     const std::string lease_;
@@ -193,9 +218,13 @@ private:
     std::string key_;            // of what is in the way
     std::uint32_t permits_ = 0;  // of a semaphore
     read_request what_;          // shows whether it still is
+    std::string holder_;         // the session that was seen last
+    boot_clock::duration holder_delay_{};
+    boot_clock::time_point gone_{};  // when that was seen first
     op watch_;
     op timer_;
     op look_;
+    op facts_;
 };
 
 }  // namespace

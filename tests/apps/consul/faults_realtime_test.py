@@ -33,8 +33,8 @@ class SessionsEnd(Faults):
         self.assertGreater(begins - asked, LOCK_DELAY)
         self.assertLess(begins - ended, LOCK_DELAY + 3)
         self.assertLess(self.times(holder)[-1], begins, 'both wrote at a time')
-        # Who waits is told why: the lock is free, and Consul holds it back.
-        self.assertRegex(waiter.said, r'lock-delay')
+        # Who waits is told why, and for how long: the lock is free, and Consul holds it back.
+        self.assertRegex(waiter.said, r'keeps it back for [1-5] s more at most, for the lock-delay')
         self.end_of(waiter)
 
     def test_an_owner_that_dies(self):
@@ -66,6 +66,7 @@ class SessionsEnd(Faults):
         began = self.writes(ours)
         self.assertGreater(began - asked, 15, 'the lock-delay of `consul lock` is 15 s')
         self.assertLess(began - ended, 15 + 4)
+        self.assertRegex(ours.said, r'keeps it back for 1[0-5] s more at most')
         self.end_of(ours)
 
     def test_a_try_within_the_lock_delay_is_refused_and_told_why(self):

@@ -183,6 +183,30 @@ TEST_F(ConsulLocks, ManyProcessesTakeTurns) {
     }
 }
 
+TEST_F(ConsulLocks, WhoSawTheHolderEndTellsHowLongConsulKeepsTheLockBack) {
+    const auto go = strange_session(15s);
+    ASSERT_TRUE(hand(verb_t::lock, "n/.lock", go, consul::lock_flags, "who").applied);
+    const auto on = open(*a_);
+    ASSERT_FALSE(enter(*a_, make(on, 1, {"n"})));
+    const auto waits = await(*a_, on, 1);
+    world_.run_for(2s);
+    consul_.destroy(go);
+    world_.run_for(2s);
+    const auto words = [&] { return a_->trouble(errc::conflict); };
+    EXPECT_NE(words().find("keeps it back for 14 s more at most"), std::string::npos) << words();
+    world_.run_for(10s);
+    EXPECT_NE(words().find("keeps it back for 4 s more at most"), std::string::npos) << words();
+    world_.run_for(5s);
+    EXPECT_TRUE(waits->granted());
+    // Who comes when it has ended already has seen nothing of it.
+    ASSERT_FALSE(leave(*a_, on, 1));
+    const auto late = strange_session(15s);
+    ASSERT_TRUE(hand(verb_t::lock, "m/.lock", late, consul::lock_flags, "who").applied);
+    consul_.destroy(late);
+    EXPECT_EQ(enter(*a_, make(on, 2, {"m"}, true)), errc::conflict);
+    EXPECT_NE(words().find("does not tell how long"), std::string::npos) << words();
+}
+
 TEST_F(ConsulLocks, WhoSaysNothingOfHimselfIsKnownByHisSession) {
     ASSERT_TRUE(hand(verb_t::lock, "n/.lock", strange_session(), consul::lock_flags).applied);
     EXPECT_EQ(list(*a_, "").at(0).lease_label, "Go on node agent");
