@@ -9,6 +9,7 @@
 #include "apps/trinco/lock/lock_words.hpp"
 #include "apps/trinco/lock/session_words.hpp"
 #include "store/open.hpp"
+#include "store/shown_url.hpp"
 #include "trinco/error.hpp"
 
 namespace trinco::program {
@@ -144,10 +145,13 @@ bool lock_hold::give_back(bool held) {
         // Of the store: somebody else may have been granted it in another file meanwhile.
         loss_ = errc::lost;
     } else if (!left && held) {
+        const auto ttl = duration_words(plan_.ttl);
+        const bool ends_late = detail::scheme_of(at_.url()).starts_with("consul");
         say(voice_.name() +
             " could not be given back: the store does not answer; it is free when its lease has "
-            "ended, about " +
-            duration_words(plan_.ttl) + " after the store is back");
+            "ended, " +
+            (ends_late ? "one to two times " + ttl + " and a lock-delay" : "about " + ttl) +
+            " after the store is back");
     }
     return left;
 }
