@@ -30,7 +30,9 @@ OPTIONS = dict(QUICK, open_for_ms=60000, open_max_ms=60000, window_ms=10000, liv
                sync_interval_ms=1000, minimum_calls=100, store_timeout_ms=1000,
                degraded_after_ms=5000)
 PAUSE = 0.25  # s between rounds
-MOST_OF_BARE = 2.5  # docs/decisions/0051-what-fifty-processes-are-measured-by.md
+# docs/decisions/0051-what-fifty-processes-are-measured-by.md
+MOST_OF_BARE = 2.5
+DESIGNED = 1.5
 
 
 class Reader:
@@ -133,7 +135,9 @@ def main():
                                     ('bare publication by epoll', by_epoll)):
             print('%s -> the first of 50 processes: %.2f ms, each after it: %.0f us, last: %.2f ms'
                   % (what, first, (last - first) * 1000 / (INSTANCES - 1), last))
-        met = row('trip / bare publication', many[1] / bare[1], '', MOST_OF_BARE) and met
+        ratio = many[1] / bare[1]
+        row('trip / bare publication, as it was designed', ratio, '', DESIGNED)
+        met = row('trip / bare publication, the bound', ratio, '', MOST_OF_BARE) and met
     return 0 if met else 1
 
 
