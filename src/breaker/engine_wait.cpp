@@ -1,30 +1,23 @@
 // Calls that need the store's answer: asynchronously on the loop, and for threads that wait.
 
-#include <semaphore.h>
-
-#include <cerrno>
-#include <ctime>
+#include <chrono>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "breaker/engine.hpp"
 #include "breaker/fleet_link.hpp"
+#include "core/wakeup.hpp"
 #include "trinco/error.hpp"
 
 namespace trinco::detail {
 namespace {
 
 // A place where one thread waits for the loop's answer. An answer that comes after it has gone is
-// dropped; one that must not be (a permit) is claimed before it is made. A thread that wakes from a
-// condition variable has two system calls to make, one from this semaphore none.
+// dropped; one that must not be (a permit) is claimed before it is made.
 template <class T>
 class mailbox {
 public:
-    mailbox() { ::sem_init(&arrived_, 0, 0); }
-    ~mailbox() { ::sem_destroy(&arrived_); }
-    mailbox(const mailbox&) = delete;
-    mailbox& operator=(const mailbox&) = delete;
-
     // Whether somebody waits. Who is told so must put an answer at once: the thread then stays.
     [[nodiscard]] bool claim() {
         const std::lock_guard hold(m_);
@@ -38,17 +31,14 @@ public:
             if (gone_) return;
             answer_ = std::move(answer);
         }
-        ::sem_post(&arrived_);  // without the lock, for which the thread would wait again
+        arrived_.give();  // without the lock, for which the thread would wait again
     }
     std::optional<T> wait(std::chrono::milliseconds bound) {
-        const auto until = time_after(bound);
-        while (::sem_clockwait(&arrived_, CLOCK_MONOTONIC, &until) != 0 && errno == EINTR) {
-        }
+        arrived_.wait_until(std::chrono::steady_clock::now() + bound);
         std::unique_lock hold(m_);
         if (!answer_ && claimed_) {
             hold.unlock();
-            while (::sem_wait(&arrived_) != 0) {
-            }
+            arrived_.wait();
             hold.lock();
         }
         gone_ = true;
@@ -60,17 +50,8 @@ public:
     }
 
 private:
-    static ::timespec time_after(std::chrono::milliseconds bound) {
-        using namespace std::chrono;
-        ::timespec now{};
-        ::clock_gettime(CLOCK_MONOTONIC, &now);
-        const auto until = seconds(now.tv_sec) + nanoseconds(now.tv_nsec) + bound;
-        const auto whole = duration_cast<seconds>(until);
-        return {whole.count(), (until - whole).count()};
-    }
-
     std::mutex m_;
-    ::sem_t arrived_{};
+    wakeup arrived_;
     std::optional<T> answer_;
     bool gone_ = false;
     bool claimed_ = false;

@@ -88,14 +88,19 @@ void lock_claim::send_enter() {
     c.only_if_free = what_.only_if_free;
     c.bare = what_.bare;
     request_ = session_->store().enter(
-        c, session_->request_by(), [this](std::error_code error, place) { enter_answered(error); });
+        std::move(c), session_->request_by(),
+        [this](std::error_code error, place at) { enter_answered(error, std::move(at)); });
 }
 
-void lock_claim::enter_answered(std::error_code error) {
+void lock_claim::enter_answered(std::error_code error, place at) {
     trouble_.clear();
     if (!error) {
         session_->note(id_, claim_event::entered);
-        wait();
+        if (at.granted) {
+            confirmed(std::move(*at.granted));
+        } else {
+            wait();
+        }
         return;
     }
     if (error == errc::lost) {

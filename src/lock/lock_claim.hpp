@@ -1,17 +1,18 @@
 // One lock object on the loop: it acquires, holds and releases claims, one after another. What
 // mutexes of every kind share; they differ in the parts they ask for.
 //
+//                          ┌───────────────────↓
 //   idle → settling → entering → waiting → granted → idle
 //             ↑                     │
 //             └──── stepped back ←──┘
 //
 // settling leaves one's own debts on these names first. entering repeats the request until its
-// outcome is known. waiting ends with the store's confirmation of the turn, and then the lease is
-// looked at: a grant that finds the session uncertain is put by until the next renewal, and
-// confirmed again. Who waits for several names and heads some of their queues but not all for
-// patience_with_some (2 s) steps back: it leaves all of them and enters anew after a random 50 to
-// 500 ms. Strangers that nest, and stand ahead here and behind there, get through, and no free name
-// is kept from others for longer.
+// outcome is known, which may be the grant. waiting ends with the store's confirmation of the turn.
+// Either way the lease is looked at then: a grant that finds the session uncertain is put by until
+// the next renewal, and confirmed again. Who waits for several names and heads some of their queues
+// but not all for patience_with_some (2 s) steps back: it leaves all of them and enters anew after
+// a random 50 to 500 ms. Strangers that nest, and stand ahead here and behind there, get through,
+// and no free name is kept from others for longer.
 //
 // Destroying it gives up whatever it has, without waiting. The loop's thread only.
 #pragma once
@@ -100,7 +101,7 @@ private:
     void settle();
     void enter();
     void send_enter();
-    void enter_answered(std::error_code error);
+    void enter_answered(std::error_code error, place at);
     void wait();
     void look_at_turns();
     void step_back();

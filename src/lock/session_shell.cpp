@@ -33,7 +33,6 @@ std::string out_of_range(const char* what, const std::string& value, const char*
 
 }  // namespace
 
-// Who is woken would otherwise find the mutex locked, and sleep again.
 bool awaited::set(std::error_code error) {
     {
         const std::lock_guard hold(mutex_);
@@ -41,18 +40,17 @@ bool awaited::set(std::error_code error) {
         set_ = true;
         error_ = error;
     }
-    done_.notify_all();
+    done_.give();  // not under the mutex, for which who is woken would wait again
     return true;
 }
 
 bool awaited::wait_until(std::chrono::steady_clock::time_point by) {
-    std::unique_lock hold(mutex_);
-    return done_.wait_until(hold, by, [&] { return set_; });
+    done_.wait_until(by);
+    return is_set();
 }
 
 void awaited::wait() {
-    std::unique_lock hold(mutex_);
-    done_.wait(hold, [&] { return set_; });
+    done_.wait();
 }
 
 bool awaited::is_set() const {
@@ -140,8 +138,7 @@ std::error_code session_shell::opened(const std::shared_ptr<awaited>& answer,
     const auto bound = steady::now() + options_.open_timeout + options_.request_timeout + slack;
     while (!answer->wait_until(in_vain ? std::min(bound, steady::now() + look_every) : bound)) {
         if (steady::now() < bound && !(in_vain && in_vain())) continue;
-        answer->set(errc::unavailable);
-        close();
+        if (answer->set(errc::unavailable)) close();
     }
     return answer->error();
 }

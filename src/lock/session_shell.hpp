@@ -5,7 +5,6 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -17,6 +16,7 @@
 
 #include "core/lock/lease.hpp"
 #include "core/loop.hpp"
+#include "core/wakeup.hpp"
 #include "lock/callback_queue.hpp"
 #include "lock/session_core.hpp"
 #include "store/lock_store.hpp"
@@ -47,7 +47,7 @@ public:
 
 private:
     mutable std::mutex mutex_;
-    std::condition_variable done_;
+    wakeup done_;
     bool set_ = false;
     std::error_code error_;
 };

@@ -208,10 +208,11 @@ op lossy_locks::owned(std::string_view lease, deadline by, completion<std::vecto
                 });
 }
 
-op lossy_locks::enter(const claim& what, deadline by, completion<place> done) {
-    return call(by, std::move(done), [what](lock_store& at, deadline end, completion<place> f) {
-        return at.enter(what, end, std::move(f));
-    });
+op lossy_locks::enter(claim what, deadline by, completion<place> done) {
+    return call(by, std::move(done),
+                [what = std::move(what)](lock_store& at, deadline end, completion<place> f) {
+                    return at.enter(what, end, std::move(f));
+                });
 }
 
 op lossy_locks::await(std::string_view lease, claim_id id, unique_function<void(place)> moved,

@@ -68,7 +68,7 @@ public:
                             detail::completion<detail::ended_claims> done) override;
     [[nodiscard]] op owned(std::string_view lease, detail::deadline by,
                            detail::completion<std::vector<detail::claim_id>> done) override;
-    [[nodiscard]] op enter(const detail::claim& what, detail::deadline by,
+    [[nodiscard]] op enter(detail::claim what, detail::deadline by,
                            detail::completion<detail::place> done) override;
     [[nodiscard]] op await(std::string_view lease, detail::claim_id id,
                            unique_function<void(detail::place)> moved,

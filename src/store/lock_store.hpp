@@ -81,12 +81,15 @@ struct claim {
     bool operator==(const claim&) const = default;
 };
 
-struct place {
-    std::optional<std::uint32_t> ahead;  // entries before the first part's; nullopt: no order kept
-};
-
 struct grant {
     std::vector<std::uint64_t> tokens;  // one a part; 0 where it is no fence (shared, permit)
+};
+
+struct place {
+    std::optional<std::uint32_t> ahead;  // entries before the first part's; nullopt: no order kept
+    // Of enter, where the store tells it: the step that entered the claim has confirmed its turn as
+    // await does, which need not be asked then.
+    std::optional<grant> granted{};
 };
 
 // Of operators who ask a holder to stop. One line each.
@@ -194,7 +197,7 @@ public:
                                    completion<std::vector<claim_id>> done) = 0;
     // Queues the claim; idempotent in its id. With only_if_free: granted at once, or `conflict`
     // with nothing left behind. `lost` when the lease has ended; `limit_mismatch` for another n.
-    [[nodiscard]] virtual op enter(const claim& what, deadline by, completion<place> done) = 0;
+    [[nodiscard]] virtual op enter(claim what, deadline by, completion<place> done) = 0;
     // Completes once: granted, after one linearizable read has confirmed the own entries and their
     // turn, with the tokens of that read; or `lost`. Dropping the op stops waiting and keeps the
     // place. `moved` tells a new place, where the store keeps one; it may be empty.

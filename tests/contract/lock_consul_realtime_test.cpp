@@ -39,6 +39,7 @@ public:
     void run_for(boot_clock::duration d) override { on_.run_for(d); }
     boot_clock::duration settle_time() const override { return 200ms; }
     bool lists_who_waits() const override { return false; }
+    bool grants_with_the_place() const override { return false; }
     // A session ends up to a TTL late; then comes the lock-delay, and whoever waits tries again.
     boot_clock::duration expiry_slack() const override { return short_ttl() + hold_back() + 2s; }
     boot_clock::duration hold_back() const override { return 5s; }

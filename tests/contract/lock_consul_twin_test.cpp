@@ -17,6 +17,7 @@ class twin_world final : public lock_twin_world<consul_twin> {
 public:
     using lock_twin_world::lock_twin_world;
     bool lists_who_waits() const override { return false; }
+    bool grants_with_the_place() const override { return false; }
     // A session ends up to a TTL late; then comes the lock-delay, and whoever waits tries again.
     boot_clock::duration expiry_slack() const override { return short_ttl() + hold_back() + 2s; }
     boot_clock::duration hold_back() const override { return 5s; }

@@ -15,6 +15,10 @@ TEST_P(LockStore, AnExpectedClaimIsGrantedOnceWhenItIsEntered) {
     EXPECT_EQ(entered.value.ahead.value_or(0), 0U);
     EXPECT_EQ(owned(a(), on).value, (std::vector<claim_id>{{1}}));
     const auto token = verify(a(), on, 1).value.tokens.at(0);
+    if (world_->grants_with_the_place()) {
+        ASSERT_TRUE(entered.value.granted);
+        EXPECT_EQ(entered.value.granted->tokens.at(0), token);
+    }
     ASSERT_FALSE(enter(a(), first).error) << "entering is idempotent in the claim's id";
     EXPECT_EQ(verify(a(), on, 1).value.tokens.at(0), token);
     EXPECT_EQ(owned(a(), on).value.size(), 1U);

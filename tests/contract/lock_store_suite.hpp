@@ -138,6 +138,7 @@ TEST_P(LockStore, ExclusiveClaimsAreGrantedOneAfterAnotherInOrder) {
         const auto p = enter(*who[i].first, claim(*who[i].second, i + 1, {exclusive("n")}));
         ASSERT_FALSE(p.error);
         EXPECT_EQ(p.value.ahead.value_or(i), i);
+        EXPECT_TRUE(i == 0 || !p.value.granted) << "somebody holds it";
         waits.push_back(await(*who[i].first, *who[i].second, i + 1));
     }
     std::uint64_t before = 0;
@@ -164,6 +165,20 @@ TEST_P(LockStore, ExclusiveClaimsAreGrantedOneAfterAnotherInOrder) {
         leave(*who[now].first, *who[now].second, now + 1);
     }
     for (const auto& w : waits) EXPECT_EQ(w->times, 1) << "await completes once";
+}
+
+TEST_P(LockStore, WhatEnterGrantsIsWhatAwaitGrants) {
+    const auto on = open(a());
+    for (std::uint64_t id = 1; id <= 3; ++id) {
+        const auto p = enter(a(), claim(on, id, {exclusive("n"), exclusive("o")}, id == 2));
+        ASSERT_FALSE(p.error);
+        const auto w = await(a(), on, id);
+        settle_until([&] { return w->granted(); });
+        ASSERT_TRUE(w->granted());
+        if (p.value.granted) EXPECT_EQ(p.value.granted->tokens, w->answer->value.tokens);
+        if (world_->grants_with_the_place()) EXPECT_TRUE(p.value.granted);
+        leave(a(), on, id);
+    }
 }
 
 TEST_P(LockStore, OnlyIfFreeIsGrantedAtOnceOrLeavesNothing) {

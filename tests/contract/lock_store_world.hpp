@@ -43,6 +43,8 @@ public:
         return std::chrono::seconds(10);
     }
     [[nodiscard]] virtual boot_clock::duration expiry_slack() const { return {}; }
+    // Whether entering a name that is free tells the grant, too, unless it had to be repeated.
+    [[nodiscard]] virtual bool grants_with_the_place() const { return applies_once(); }
     // Whether a listing tells at once since when a lock is held, and the token.
     [[nodiscard]] virtual bool tells_held_at_once() const { return true; }
     // Whether a listing shows claims that wait.

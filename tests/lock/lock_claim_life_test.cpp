@@ -148,6 +148,35 @@ TEST_F(LockClaimLife, AGrantThatFindsTheSessionUncertainWaitsForTheRenewal) {
     EXPECT_TRUE(b.held());
 }
 
+TEST_F(LockClaimLife, AGrantThatComesWithThePlaceWaitsForTheRenewal) {
+    lock_claim b(second_);
+    told tb;
+    acquire(b, tb, exclusive("n"));
+    world_.run_for(1'500us);  // the answer is on its way
+    ASSERT_TRUE(locks_->rows().at(0).holds);
+    wall_offset_ += 20s;
+    net_.cut(two_, server_);
+    world_.run_for(2s);
+    EXPECT_FALSE(tb.answer) << "granted while the lease is in doubt";
+    mend(two_);
+    world_.run_for(3s);
+    EXPECT_TRUE(tb.granted());
+    EXPECT_TRUE(b.held());
+}
+
+TEST_F(LockClaimLife, AGrantThatComesWithThePlaceAfterAPauseIsNotBelieved) {
+    lock_claim b(second_);
+    told tb;
+    acquire(b, tb, exclusive("n"));
+    world_.run_for(1'500us);
+    ASSERT_TRUE(locks_->rows().at(0).holds);
+    two_.pause_until(world_.now() + 3 * ttl);
+    world_.run_for(3 * ttl + 1s);
+    ASSERT_TRUE(tb.answer.has_value());
+    EXPECT_EQ(*tb.answer, errc::lost);
+    EXPECT_FALSE(b.held());
+}
+
 TEST_F(LockClaimLife, AGrantThatWaitedThroughAPauseIsNotBelieved) {
     lock_claim a(first_), b(second_);
     told ta, tb;

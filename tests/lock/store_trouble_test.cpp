@@ -37,10 +37,10 @@ public:
           on_(on),
           has_(std::move(has)) {}
 
-    [[nodiscard]] detail::op enter(const detail::claim& what, detail::deadline by,
+    [[nodiscard]] detail::op enter(detail::claim what, detail::deadline by,
                                    detail::completion<detail::place> done) override {
         if (has_->of_enter != 0) return answer(has_->of_enter, std::move(done));
-        return memory_locks::enter(what, by, std::move(done));
+        return memory_locks::enter(std::move(what), by, std::move(done));
     }
     [[nodiscard]] detail::op write(std::string_view lease, std::optional<detail::claim_id> guard,
                                    std::span<const detail::change> changes,

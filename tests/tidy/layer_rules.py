@@ -21,8 +21,10 @@ valarray variant vector version errno.h time.h
 VALUE_HEADERS = {'trinco/breaker_options.hpp', 'trinco/breaker_types.hpp',
                  'trinco/duration_histogram.hpp', 'trinco/error.hpp'}
 
-# What the standard library cannot say: the CPU that a thread runs on, without a system call.
-PLATFORM = {('src/core/breaker/shard.hpp', 'sys/rseq.h')}
+# What the standard library cannot say, or not well: the CPU that a thread runs on, without a system
+# call; a semaphore that loses no wakeup in any compiler's library that we build with.
+PLATFORM = {('src/core/breaker/shard.hpp', 'sys/rseq.h'),
+            ('src/core/wakeup.hpp', 'semaphore.h')}
 
 # Foreign headers, and the only places that may include them.
 FOREIGN = [

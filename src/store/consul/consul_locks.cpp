@@ -81,7 +81,7 @@ op consul_locks::owned(std::string_view lease, deadline by,
     return consul::claims_on(known_, lease, by, std::move(done));
 }
 
-op consul_locks::enter(const claim& what, deadline by, completion<place> done) {
+op consul_locks::enter(claim what, deadline by, completion<place> done) {
     if (const auto bad = consul::check_claim(known_, what)) return refuse(bad, std::move(done));
     // Of a lease that was not opened here there is no account.
     if (known_->find(what.lease) == nullptr) return refuse(errc::lost, std::move(done));

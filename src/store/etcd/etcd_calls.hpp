@@ -17,7 +17,7 @@ using claims_ptr = std::shared_ptr<claims>;
 
 // etcd_enter.cpp
 [[nodiscard]] std::error_code check_claim(const claim& what);
-[[nodiscard]] op enter_claim(const claims_ptr& known, const claim& what, deadline by,
+[[nodiscard]] op enter_claim(const claims_ptr& known, claim what, deadline by,
                              completion<place> done);
 // etcd_owned.cpp
 [[nodiscard]] op claims_on(const claims_ptr& known, std::string_view lease, deadline by,

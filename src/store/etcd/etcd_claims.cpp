@@ -32,6 +32,11 @@ void claims::close() noexcept {
     link_.reset();
 }
 
+known_lease& claims::lease(std::string_view id) {
+    auto* known = find(id);
+    return known != nullptr ? *known : leases_[std::string(id)];
+}
+
 known_lease* claims::find(std::string_view lease) {
     const auto on = leases_.find(lease);
     return on == leases_.end() ? nullptr : &on->second;

@@ -30,8 +30,6 @@ struct known_claim {
     std::int64_t held = 0;              // since when, by our wall clock; 0: not known
     bool at_once = false;               // had its turn when it entered
     bool bare = false;                  // its entries' values are its information alone
-    // When the request that showed its turn at entering was sent, until somebody made use of it.
-    std::optional<boot_clock::time_point> proven;
 };
 
 struct known_lease {
@@ -53,7 +51,7 @@ public:
     void close() noexcept;
 
     // Known from now on.
-    known_lease& lease(std::string_view id) { return leases_[std::string(id)]; }
+    known_lease& lease(std::string_view id);
     // Null: not known.
     [[nodiscard]] known_lease* find(std::string_view lease);
     [[nodiscard]] known_claim* find(std::string_view lease, claim_id id);

@@ -30,13 +30,12 @@ bool is_unique_name(const std::vector<part>& parts) {
 
 class entering : public conversation<entering, place> {
 public:
-    explicit entering(const claim& what) : what_(what), lease_(*lease_number(what.lease)) {}
+    explicit entering(claim what) : what_(std::move(what)), lease_(*lease_number(what_.lease)) {}
 
     void start() {
-        sent_ = known().on().now();
-        auto& all = known().lease(what_.lease).claims;
-        hopes_ = !all.contains(what_.id) && may_hope();
-        auto& c = all[what_.id];
+        const auto [at, is_new] = known().lease(what_.lease).claims.try_emplace(what_.id);
+        hopes_ = is_new && may_hope();
+        auto& c = at->second;
         if (c.created == 0) c.parts = what_.parts;
         c.bare = what_.bare;
         send();
@@ -58,19 +57,21 @@ private:
     }
 
     void send() {
-        ask_anew();
         if (hopes_) return send_hoping();
+        ask_anew();
         send_reading();
     }
     void send_hoping() {
         txn_request ask;
-        for (const auto& one : scans_) {
-            const auto& q = one.question();
-            if (!TRINCO_MUTANT("etcd_hope_uncompared")) ask.compare.push_back(free_since(q.name));
-            ask.success.emplace_back(
-                put_request{entry_key(q.name, lease_, what_.id), value_for(q.asks, true), lease_});
+        for (const auto& p : what_.parts) {
+            if (!TRINCO_MUTANT("etcd_hope_uncompared")) ask.compare.push_back(free_since(p.name));
+            ask.success.emplace_back(put_request{entry_key(p.name, lease_, what_.id),
+                                                 value_for({p.kind, p.n}, true), lease_});
         }
-        if (what_.only_if_free) ask.failure = read_all();
+        if (what_.only_if_free) {
+            ask_anew();
+            ask.failure = read_all();
+        }
         request_ = link().txn(ask, by_, then(&entering::answered));
     }
     void send_reading() {
@@ -123,13 +124,12 @@ private:
     void answered(std::error_code error, txn_reply reply) {
         if (error && reply.settled) return look_back();
         if (error) return failed(error);
+        if (reply.succeeded && hopes_) return entered(reply.revision, {0}, true);
         if (reply.succeeded) {
-            if (hopes_) {
-                take_nothing(reply.revision);
-            } else {
-                take(reply, reply.revision);
-            }
-            return limit_differs() ? step_back() : entered(reply);
+            take(reply, reply.revision);
+            if (limit_differs()) return step_back();
+            remember_queues(reply, 1);
+            return entered(reply.revision, ahead(reply), has_its_turn());
         }
         if (std::exchange(hopes_, false)) {
             if (!what_.only_if_free) return send();
@@ -148,12 +148,6 @@ private:
             scans_[i].take(reply.replies.at(scans_.size() + i));
         }
     }
-    void take_nothing(std::int64_t mine) {
-        for (auto& one : scans_) {
-            one.is_mine(mine);
-            one.take({});
-        }
-    }
     // As the reading showed them: nothing but so many entries of our own, or more.
     void remember_queues(const txn_reply& reply, std::int64_t own) {
         for (std::size_t i = 0; i < scans_.size(); ++i) {
@@ -170,23 +164,28 @@ private:
                            [](const auto& one) { return one.result().limit_differs; });
     }
 
-    void entered(const txn_reply& reply) {
-        if (!hopes_) remember_queues(reply, 1);
-        known_claim c;
-        c.parts = what_.parts;
-        c.bare = what_.bare;
-        c.created = reply.revision;
-        c.unmarked = reply.revision;
-        c.at_once = std::all_of(scans_.begin(), scans_.end(), [](const auto& one) {
-            return one.done() && one.result().has_turn();
-        });
-        if (c.at_once) {
-            c.tokens = tokens_of(known(), c, reply.revision);
-            c.held = known().wall_ms();
-            c.proven = sent_;
+    void entered(std::int64_t revision, std::optional<std::uint32_t> ahead, bool at_once) {
+        place at{ahead};
+        if (auto* mine = known().find(what_.lease, what_.id)) {
+            known_claim c;
+            c.parts = std::move(mine->parts);
+            c.bare = what_.bare;
+            c.created = revision;
+            c.unmarked = revision;
+            c.at_once = at_once;
+            if (at_once) {
+                c.tokens = tokens_of(known(), c, revision);
+                c.held = known().wall_ms();
+                at.granted = grant{c.tokens};
+            }
+            *mine = std::move(c);
         }
-        if (auto* mine = known().find(what_.lease, what_.id)) *mine = std::move(c);
-        finish({}, {ahead(reply)});
+        finish({}, std::move(at));
+    }
+    [[nodiscard]] bool has_its_turn() const {
+        return TRINCO_MUTANT("etcd_granted_behind_others") ||
+               std::all_of(scans_.begin(), scans_.end(),
+                           [](const auto& one) { return one.done() && one.result().has_turn(); });
     }
 
     // How many are before the first part. Behind what was read, strays count too; and of those who
@@ -292,7 +291,6 @@ private:
 
     const claim what_;
     const std::int64_t lease_;
-    boot_clock::time_point sent_;
     std::vector<queue_scan> scans_;
     bool hopes_ = false;        // that nobody is in its queues, so that nothing needs to be read
     std::int64_t read_at_ = 0;  // the first page of what is in the way
@@ -316,8 +314,8 @@ std::error_code check_claim(const claim& what) {
     return {};
 }
 
-op enter_claim(const claims_ptr& known, const claim& what, deadline by, completion<place> done) {
-    return entering::begin(known, by, std::move(done), what);
+op enter_claim(const claims_ptr& known, claim what, deadline by, completion<place> done) {
+    return entering::begin(known, by, std::move(done), std::move(what));
 }
 
 }  // namespace trinco::detail::etcd

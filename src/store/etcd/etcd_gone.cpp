@@ -1,6 +1,7 @@
 // After the grant: watching the own entries, of which one may be deleted, go with its lease, or be
 // marked by an operator. Read again now and then, since a watch can lose an event. Locks that are
-// given back within a moment are not watched: asking for it would cost as much as the lock.
+// given back within a moment are not watched: asking for it would cost as much as the lock, and
+// even to get ready for it is a part of what a lock costs.
 #include "store/etcd/etcd_calls.hpp"
 #include "store/etcd/etcd_conversation.hpp"
 #include "store/etcd/etcd_pauses.hpp"
@@ -23,21 +24,18 @@ public:
     }
 
     void start() {
-        listening_ = known().listen(lease_, id_, [weak = weak_from_this()] {
-            if (const auto self = weak.lock()) self->end(errc::lost);
-        });
         if (const auto* c = known().find(lease_, id_)) created_ = c->created;
-        timer_ = known().on().after(watch_after, [weak = weak_from_this()] {
-            const auto self = weak.lock();
-            if (self && !self->over() && self->known().link() != nullptr) self->begin_watching();
-        });
-        noting_ = known().on().after(note_after, [weak = weak_from_this()] {
-            if (const auto self = weak.lock()) self->note_grant();
-        });
+        timer_ = known().on().after(watch_after, then(&watching_own::begin_watching));
     }
 
 private:
     void begin_watching() {
+        listening_ = known().listen(lease_, id_, [weak = weak_from_this()] {
+            if (const auto self = weak.lock()) self->end(errc::lost);
+        });
+        noting_ = known().on().after(note_after - watch_after, [weak = weak_from_this()] {
+            if (const auto self = weak.lock()) self->note_grant();
+        });
         const auto* c = known().find(lease_, id_);
         if (c != nullptr && c->created != 0 && c->created == created_ && c->unmarked != 0) {
             watch_from(*c, c->unmarked + 1);

@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::string_view mark = "trinco/1 ";
 constexpr std::array<std::string_view, 3> kinds{"exclusive", "shared", "permit"};
+constexpr std::size_t max_numbers = 96;  // four of them, and what is between
 
 template <class T>
 bool read_number(std::string_view text, T& out, int base = 10) {
@@ -81,17 +82,20 @@ key_range queue_of(std::string_view name) {
 }
 
 std::string text_of(const owner_note& note) {
-    std::string out(mark);
-    out += kinds.at(static_cast<std::size_t>(note.asks.kind));
+    std::array<char, max_numbers> numbers{};
+    auto* at = numbers.data();
     for (const auto number : {static_cast<std::int64_t>(note.asks.n), note.since, note.held,
                               static_cast<std::int64_t>(note.token)}) {
-        out += ' ' + std::to_string(number);
+        *at++ = ' ';
+        at = std::to_chars(at, numbers.data() + numbers.size(), number).ptr;
     }
-    out += note.evicted ? " 1\n" : " 0\n";
-    if (note.evicted) out += note.evicted->who;
-    out += '\n';
-    if (note.evicted) out += note.evicted->why;
-    return out + '\n' + note.info;
+    std::string out(mark);
+    out.reserve(max_numbers + note.info.size());
+    out.append(kinds.at(static_cast<std::size_t>(note.asks.kind)));
+    out.append(numbers.data(), at);
+    out.append(note.evicted ? " 1\n" + note.evicted->who + '\n' + note.evicted->why : " 0\n\n");
+    out.append(1, '\n').append(note.info);
+    return out;
 }
 
 std::optional<owner_note> note_of(std::string_view value) {

@@ -16,7 +16,7 @@ public:
     leaving(std::string_view lease, claim_id id) : lease_(lease), id_(id) {}
 
     void start() {
-        if (const auto* c = known().find(lease_, id_)) return found({}, c->parts);
+        if (const auto* c = known().find(lease_, id_)) return leave(c->parts);
         request_ = parts_of(known_ptr(), lease_, id_, by_, then(&leaving::found));
     }
 
@@ -28,8 +28,12 @@ private:
 
     void found(std::error_code error, std::vector<part> parts) {
         if (error == errc::lost) return gone();
+        if (error) return finish(error, 0);
+        leave(parts);
+    }
+    void leave(const std::vector<part>& parts) {
         const auto number = lease_number(lease_);
-        if (error || !number) return finish(error, 0);
+        if (!number) return finish({}, 0);
         const auto* c = known().find(lease_, id_);
         created_ = c == nullptr ? 0 : c->created;
         for (const auto& p : parts) mine_.push_back({entry_key(p.name, *number, id_), created_});
@@ -48,7 +52,7 @@ private:
         for (const auto& one : mine_) {
             comparison same{{one.key, {}}};
             same.number = one.created;
-            if (!TRINCO_MUTANT("etcd_release_uncompared")) ask.compare.push_back(same);
+            if (!TRINCO_MUTANT("etcd_release_uncompared")) ask.compare.push_back(std::move(same));
             ask.success.emplace_back(erase_request{{one.key, {}}});
             ask.failure.emplace_back(range_request{{one.key, {}}});
         }

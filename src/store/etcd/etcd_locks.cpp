@@ -99,15 +99,17 @@ op etcd_locks::owned(std::string_view lease, deadline by, completion<std::vector
                            });
 }
 
-op etcd_locks::enter(const claim& what, deadline by, completion<place> done) {
+op etcd_locks::enter(claim what, deadline by, completion<place> done) {
     if (const auto bad = etcd::check_claim(what)) return refuse(bad, std::move(done));
     if (!lease_number(what.lease)) return refuse(errc::lost, std::move(done));
-    auto full = what;
-    for (auto& p : full.parts) p.name = known_->settings().prefix + p.name;
-    full.id = known_->slots.enter(what.lease, what.id);
-    if (const auto& told = known_->settings().numbered) told(what.lease, what.id, full.id);
-    return etcd::enter_claim(known_, full, by,
-                             [known = known_, lease = what.lease, id = what.id, slot = full.id,
+    for (auto& p : what.parts) p.name.insert(0, known_->settings().prefix);
+    const auto id = what.id;
+    const auto slot = known_->slots.enter(what.lease, id);
+    if (const auto& told = known_->settings().numbered) told(what.lease, id, slot);
+    what.id = slot;
+    auto lease = what.lease;
+    return etcd::enter_claim(known_, std::move(what), by,
+                             [known = known_, lease = std::move(lease), id, slot,
                               done = std::move(done)](std::error_code error, place at) mutable {
                                  using outcome = etcd::etcd_slots::outcome;
                                  const bool unknown =
@@ -118,7 +120,7 @@ op etcd_locks::enter(const claim& what, deadline by, completion<place> done) {
                                                        : error ? outcome::absent
                                                                : outcome::there);
                                  if (error && !unknown) known->forget(lease, slot);
-                                 done(error, at);
+                                 done(error, std::move(at));
                              });
 }
 

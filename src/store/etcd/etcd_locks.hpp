@@ -88,7 +88,7 @@ public:
                             completion<ended_claims> done) override;
     [[nodiscard]] op owned(std::string_view lease, deadline by,
                            completion<std::vector<claim_id>> done) override;
-    [[nodiscard]] op enter(const claim& what, deadline by, completion<place> done) override;
+    [[nodiscard]] op enter(claim what, deadline by, completion<place> done) override;
     [[nodiscard]] op await(std::string_view lease, claim_id id, unique_function<void(place)> moved,
                            completion<grant> done) override;
     [[nodiscard]] op on_gone(std::string_view lease, claim_id id,

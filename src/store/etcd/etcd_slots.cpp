@@ -8,7 +8,9 @@ claim_id etcd_slots::choose(table& t, claim_id id) {
 }
 
 claim_id etcd_slots::enter(std::string_view lease, claim_id id) {
-    auto& t = leases_[std::string(lease)];
+    auto on = leases_.find(lease);
+    if (on == leases_.end()) on = leases_.emplace(lease, table{}).first;
+    auto& t = on->second;
     auto at = t.claims.find(id);
     if (at == t.claims.end()) {
         at = t.claims.emplace(id, seat_of_claim{choose(t, id)}).first;

@@ -13,7 +13,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr boot_clock::duration proof_lasts = 1s;
 constexpr boot_clock::duration patience = 5s;  // with one look
 
 class waiting_for_turn : public conversation<waiting_for_turn, grant> {
@@ -30,15 +29,7 @@ public:
             if (const auto self = weak.lock()) self->end(errc::lost);
         });
         if (const auto* c = known().find(lease_, id_)) created_ = c->created;
-        if (const auto* c = take_proof()) {
-            grant_.tokens = c->tokens;
-            known().on().post([weak = weak_from_this()] {
-                const auto self = weak.lock();
-                if (self && self->known().link() != nullptr) self->end({});
-            });
-        } else {
-            look();
-        }
+        look();
     }
 
 private:
@@ -47,16 +38,6 @@ private:
             const auto self = weak.lock();
             if (self && self->known().link() != nullptr) (self.get()->*step)();
         });
-    }
-
-    // The claim, when its turn at entering is proof enough: it is young, and used once.
-    const known_claim* take_proof() {
-        auto* c = known().find(lease_, id_);
-        if (c == nullptr || !c->proven) return nullptr;
-        const bool young =
-            TRINCO_MUTANT("etcd_proof_kept") || known().on().now() - *c->proven < proof_lasts;
-        c->proven.reset();
-        return young ? c : nullptr;
     }
 
     void look() {

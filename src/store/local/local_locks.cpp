@@ -123,7 +123,7 @@ op local_locks::open(std::chrono::seconds ttl, std::string_view label, deadline 
                            if (!first) return r.error;
                            o.first.emplace(entered_ahead{*first, {}, {}});
                            o.first->what.lease = o.made.id;
-                           o.first->error = enter(q, o.first->what, o.first->e);
+                           o.first->error = enter(q, o.first->what, o.first->at);
                            return r.error;
                        });
 }
@@ -168,33 +168,24 @@ op local_locks::owned(std::string_view lease, deadline by, completion<std::vecto
                });
 }
 
-// Who is granted at once is told so by the transaction that entered: await, when it follows from
-// the completion, need not look again.
-op local_locks::enter(const claim& what, deadline by, completion<place> done) {
-    auto told = [fresh = fresh_, lease = what.lease, id = what.id, done = std::move(done)](
-                    std::error_code error, entered e) mutable {
-        if (e.given) *fresh = fresh_grant{lease, id, *std::move(e.given)};
-        done(error, e.at);
-        fresh->reset();
-    };
+op local_locks::enter(claim what, deadline by, completion<place> done) {
     const std::optional<entered_ahead> ahead(std::move(*ahead_));
     ahead_->reset();
-    if (ahead && ahead->what == what) {
-        return calls_->answer<entered>(ahead->error, ahead->e, std::move(told));
-    }
-    return ask<entered>(kind::write, by, std::move(told),
-                        [what](local_queues& q, entered& e) { return enter(q, what, e); });
+    if (ahead && ahead->what == what)
+        return calls_->answer(ahead->error, ahead->at, std::move(done));
+    return ask(kind::write, by, std::move(done),
+               [what = std::move(what)](local_queues& q, place& at) { return enter(q, what, at); });
 }
 
-std::error_code local_locks::enter(local_queues& q, const claim& what, entered& e) {
+std::error_code local_locks::enter(local_queues& q, const claim& what, place& at) {
     auto r = q.enter(what);
-    e.at = r.value;
+    at = std::move(r.value);
     if (r.error) return r.error;
-    e.given = q.given();
-    if (!e.given) {
+    at.granted = q.given();
+    if (!at.granted) {
         auto held = q.verify(what.lease, what.id);
         if (held.error) return {};
-        e.given = std::move(held.value);
+        at.granted = std::move(held.value);
     }
     q.expect_listener();
     return {};
@@ -305,9 +296,6 @@ op local_locks::listen(local_lock_watch::kind k, std::string_view what, claim_id
 op local_locks::await(std::string_view lease, claim_id id, unique_function<void(place)> moved,
                       completion<grant> done) {
     const bool places = static_cast<bool>(moved);
-    if (*fresh_ && (*fresh_)->lease == lease && (*fresh_)->id == id) {
-        return calls_->answer({}, std::move((*fresh_)->given), std::move(done));
-    }
     lock_listener l;
     l.granted = std::move(done);
     l.moved = std::make_shared<unique_function<void(place)>>(std::move(moved));

@@ -41,7 +41,7 @@ public:
                             completion<ended_claims> done) override;
     [[nodiscard]] op owned(std::string_view lease, deadline by,
                            completion<std::vector<claim_id>> done) override;
-    [[nodiscard]] op enter(const claim& what, deadline by, completion<place> done) override;
+    [[nodiscard]] op enter(claim what, deadline by, completion<place> done) override;
     [[nodiscard]] op await(std::string_view lease, claim_id id, unique_function<void(place)> moved,
                            completion<grant> done) override;
     [[nodiscard]] op on_gone(std::string_view lease, claim_id id,
@@ -71,15 +71,11 @@ public:
     [[nodiscard]] std::string trouble(const std::error_code& told) const override;
 
 private:
-    struct entered {
-        place at;
-        std::optional<grant> given;  // at once
-    };
     // An expected claim, entered with the lease that is new.
     struct entered_ahead {
         claim what;
         std::error_code error;
-        entered e;
+        place at;
     };
     struct opened {
         lease made;
@@ -90,14 +86,8 @@ private:
         std::string lease;
         std::vector<claim_id> owned;
     };
-    // While the completion of the enter runs that was granted.
-    struct fresh_grant {
-        std::string lease;
-        claim_id id;
-        grant given;
-    };
 
-    [[nodiscard]] static std::error_code enter(local_queues& q, const claim& what, entered& e);
+    [[nodiscard]] static std::error_code enter(local_queues& q, const claim& what, place& at);
     template <class T, class F>
     op ask(local_job::kind needs, deadline by, completion<T> done, F request);
     op listen(local_lock_watch::kind k, std::string_view what, claim_id id, lock_listener l);
@@ -116,8 +106,6 @@ private:
     std::shared_ptr<lock_listeners> listeners_;
     std::shared_ptr<local_lock_watch> watch_;
     std::uint64_t next_listener_ = 1;
-    std::shared_ptr<std::optional<fresh_grant>> fresh_ =
-        std::make_shared<std::optional<fresh_grant>>();
     std::shared_ptr<std::optional<fresh_account>> account_ =
         std::make_shared<std::optional<fresh_account>>();
     std::optional<claim> expected_;  // by the next open

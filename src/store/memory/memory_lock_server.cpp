@@ -130,7 +130,10 @@ lock_answer<place> memory_lock_server::enter(const claim& what) {
     if (const auto bad = check(what, on->second)) return {bad};
     if (what.only_if_free && !fits_only_if_free(what)) return {errc::conflict};
     insert(what, on->second);
-    return {{}, place_of(*find(what.lease, what.id))};
+    const auto& made = *find(what.lease, what.id);
+    auto at = place_of(made);
+    if (made.missing == 0) at.granted = grant_of(made);
+    return {{}, std::move(at)};
 }
 
 void memory_lock_server::insert(const claim& what, lease_record& on) {

@@ -90,9 +90,9 @@ op memory_locks::owned(std::string_view lease, deadline, completion<std::vector<
     return answer(r.error, std::move(r.value), std::move(done));
 }
 
-op memory_locks::enter(const claim& what, deadline, completion<place> done) {
+op memory_locks::enter(claim what, deadline, completion<place> done) {
     auto r = server_->enter(what);
-    return answer(r.error, r.value, std::move(done));
+    return answer(r.error, std::move(r.value), std::move(done));
 }
 
 op memory_locks::await(std::string_view lease, claim_id id, unique_function<void(place)> moved,

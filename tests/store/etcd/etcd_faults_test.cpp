@@ -302,7 +302,7 @@ TEST_F(EtcdFaults, ARestoredSnapshotIsMadeGoodByTheTokenEpoch) {
     EXPECT_LT(verify(*last, final_lease, 1).value.tokens.at(0), std::uint64_t{1} << 53);
 }
 
-TEST_F(EtcdFaults, AProofOfEnteringIsNotUsedLate) {
+TEST_F(EtcdFaults, AwaitAsksThoughEnteringGranted) {
     on_ = open(*a_);
     ASSERT_FALSE(enter(*a_, make(on_, 1, {"n"})));
     etcd_.revoke(number(on_));

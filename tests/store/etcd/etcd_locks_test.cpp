@@ -455,6 +455,29 @@ TEST_F(EtcdLocks, ALockNamedAsAPrefixIsFree) {
     EXPECT_TRUE(waits->granted());
 }
 
+TEST_F(EtcdLocks, WhatHappensBeforeAHolderIsWatchedIsTold) {
+    net_.set_faults({.delay_min = 100us, .delay_max = 200us});
+    const auto on = open(*a_);
+    ASSERT_FALSE(enter(*a_, make(on, 1, {"n"})));
+    std::vector<std::error_code> told;
+    const auto tell = [&](std::error_code why) { told.push_back(why); };
+    const auto first = a_->on_gone(on.id, {1}, tell);
+    const auto begin = world_.now();
+    ASSERT_FALSE(leave(*a_, on, 1));
+    ASSERT_FALSE(enter(*a_, make(on, 2, {"n"}))) << "under the same key";
+    ASSERT_LT(world_.now() - begin, 5ms);
+    const auto seen = list(*b_, "n").value.rows.at(0);
+    world_.run_for(1s);
+    EXPECT_EQ(told, (std::vector<std::error_code>{make_error_code(errc::lost)}));
+    const auto second = a_->on_gone(on.id, {2}, tell);
+    ASSERT_FALSE(ask<int>([&](deadline by, completion<int> f) {
+                     return b_->evict(seen, false, "me", "", by, std::move(f));
+                 }).error);
+    world_.run_for(1s);
+    ASSERT_EQ(told.size(), 2U);
+    EXPECT_EQ(told.back(), errc::evicted);
+}
+
 TEST_F(EtcdLocks, NothingOfADestroyedStoreIsHeard) {
     const auto on = open(*a_);
     ASSERT_FALSE(enter(*a_, make(on, 1, {"n"})));

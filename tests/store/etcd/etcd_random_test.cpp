@@ -220,9 +220,10 @@ private:
         u->step = node_.after(world_.between(1ms, 500ms), [this, p = u.get()] { enter(*p); });
     }
     void enter(user& u) {
-        u.step = store_.enter(u.what, node_.now() + 2s, [this, &u](std::error_code error, place) {
+        u.step = store_.enter(u.what, node_.now() + 2s, [this, &u](std::error_code error, place p) {
             if (error == errc::unknown_outcome && world_.chance(0.7)) return enter(u);
             if (error) return leave(u);
+            if (p.granted && world_.chance(0.7)) return granted(u, {}, *p.granted);
             u.step = store_.await(
                 u.what.lease, u.what.id, nullptr,
                 [this, &u](std::error_code why, const grant& g) { granted(u, why, g); });
