@@ -51,7 +51,7 @@
 //              from a callback of the session it holds up the others. The same key inside f waits
 //              for itself, for ever.
 // Keys         1-180 of [A-Za-z0-9._/-], as names of locks but without a leading '/'. The lock of a
-//              key is ".trinco/once/KEY".
+//              key is ".trinco/once/KEY". On Consul no segment is '.', and the last is not ".lock".
 // Errors       lock_error, and a twin: once_interrupted, key_reused, not_acquired (options.wait),
 //              canceled (options.stop), invalid, would_deadlock (on the store's own thread), lost,
 //              shut_down, forked, denied, unavailable. When f ran (result.ran of the twin): its

@@ -154,13 +154,16 @@ ran try_once(session& on, std::string_view key, const once_function& f, const on
     return carry_out(*call, key, f, o);
 }
 
-[[noreturn]] void fail(std::string_view key, const ran& r) {
-    std::string about = "once " + detail::quoted(key) + ": ";
-    if (r.error != errc::once_interrupted) throw lock_error(r.error, about + r.error.message());
+[[noreturn]] void fail(const session& on, std::string_view key, const ran& r) {
+    const std::string about = "once " + detail::quoted(key) + ": ";
+    if (r.error != errc::once_interrupted) {
+        const auto shell = detail::lock_access::shell(on);
+        throw lock_error(r.error, about + (shell ? shell->reason(r.error) : r.error.message()));
+    }
     throw once_interrupted_error(
         about + detail::quoted(r.found.owner) + " began it as run " + r.found.run_id +
-            " and did not finish; find out whether it was done, and record that with 'trinco "
-            "records resolve'",
+            ", and died, or lost its lock, before it recorded an end; find out whether it was "
+            "done, or is still being done, and record that with 'trinco records resolve'",
         r.found.owner, r.found.run_id, std::chrono::system_clock::time_point(r.found.since));
 }
 
@@ -180,7 +183,7 @@ once_result once(session& on, std::string_view key, const once_function& f,
         throw lock_error(errc::invalid, std::move(bad));
     }
     auto r = try_once(on, key, f, options);
-    if (r.error) fail(key, r);
+    if (r.error) fail(on, key, r);
     return std::move(r.result);
 }
 

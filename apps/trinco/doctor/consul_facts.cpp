@@ -8,6 +8,7 @@
 
 #include "apps/trinco/command_line/duration.hpp"
 #include "apps/trinco/doctor/outage.hpp"
+#include "apps/trinco/doctor/tls_advice.hpp"
 #include "apps/trinco/exit_codes.hpp"
 #include "core/lock/lease.hpp"
 #include "core/quoted.hpp"
@@ -31,6 +32,7 @@ constexpr const char* how_to_reach =
 constexpr const char* how_to_reach_servers =
     "the agent runs, but no server answers it: start the servers, or connect them again (ports "
     "8300 and 8301)";
+constexpr trinco::detail::server_words words{"Consul", "consul"};
 
 std::string shown(std::string_view foreign) {
     return trinco::detail::quoted(foreign, text_shown);
@@ -121,10 +123,15 @@ void judge_consul_reach(const std::vector<consul_status>& asked, examination& to
         if (has_answered(one)) continue;
         // Of itself it could tell something.
         const auto* const how = one.version.empty() ? how_to_reach : how_to_reach_servers;
-        well.empty() ? to.bad("connect", one.why, how)
-                     : to.warn("connect", one.why,
-                               "start it again, or take it out of the URL; while it is away the "
-                               "others are all there is");
+        const auto of_tls = tls_advice(one.why, words);
+        if (well.empty()) {
+            to.bad("connect", one.why, of_tls.empty() ? how : of_tls);
+            continue;
+        }
+        to.warn("connect", one.why,
+                of_tls.empty() ? "start it again, or take it out of the URL; while it is away the "
+                                 "others are all there is"
+                               : "until it can be used the others are all there is: " + of_tls);
     }
     if (asked.empty()) to.bad("connect", "no address has answered in time", how_to_reach);
     if (well.empty()) return;
@@ -201,7 +208,8 @@ void judge_servers(const std::vector<consul_status>& asked, examination& to) {
                    "start those that are away, or find out why they cannot be reached from here");
     }
     const std::string text = all + " (" + joined(servers) + "); " + may + " may be lost";
-    if (servers.size() > 1 && servers.size() % 2 == 0) {
+    if (servers.size() == 1) return add(text + nothing_without_it, three_survive_one);
+    if (servers.size() % 2 == 0) {
         return add(text + ": as few as with one server less",
                    "add a server, or remove one: an odd number survives more");
     }

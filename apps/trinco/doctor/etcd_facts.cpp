@@ -11,6 +11,7 @@
 #include "apps/trinco/command_line/duration.hpp"
 #include "apps/trinco/doctor/etcd_versions.hpp"
 #include "apps/trinco/doctor/outage.hpp"
+#include "apps/trinco/doctor/tls_advice.hpp"
 #include "apps/trinco/exit_codes.hpp"
 #include "apps/trinco/output/bytes_text.hpp"
 #include "core/lock/lease.hpp"
@@ -29,6 +30,7 @@ constexpr std::int64_t default_quota = 2LL * 1024 * 1024 * 1024;  // bytes, when
 constexpr std::int64_t worth_defragmenting = 64LL * 1024 * 1024;
 constexpr const char* how_to_reach =
     "is etcd running, and does it listen there (--listen-client-urls, port, firewall)?";
+constexpr trinco::detail::server_words words{"etcd", "etcd"};
 
 std::string shown(std::string_view foreign) {
     return trinco::detail::quoted(foreign, text_shown);
@@ -215,10 +217,14 @@ void judge_reach(const std::vector<etcd_status>& asked, examination& to) {
         if (has_answered(one)) continue;
         const std::string why =
             one.errors.empty() ? one.endpoint + ": does not answer" : one.errors.front();
-        const std::string advice =
-            well == 0 ? how_to_reach
-                      : "start it again, or take it out of the URL; while it is away one member "
-                        "less may be lost";
+        const auto of_tls = tls_advice(why, words);
+        std::string advice = of_tls.empty() ? how_to_reach : of_tls;
+        if (well != 0) {
+            advice = of_tls.empty()
+                         ? "start it again, or take it out of the URL; while it is away one member "
+                           "less may be lost"
+                         : "until it can be used one member less may be lost: " + of_tls;
+        }
         well == 0 ? to.bad("connect", why, advice) : to.warn("connect", why, advice);
     }
     if (asked.empty()) to.bad("connect", "no member has answered in time", how_to_reach);
@@ -272,7 +278,8 @@ void judge_members(const std::vector<etcd_status>& asked,
                    "start those that are away, or find out why they cannot be reached from "
                    "here");
     }
-    if (voters.size() > 1 && voters.size() % 2 == 0) {
+    if (voters.size() == 1) return add(text + nothing_without_it, three_survive_one);
+    if (voters.size() % 2 == 0) {
         return add(text + ": as few as with one member less",
                    "add a member, or remove one: an odd number survives more");
     }

@@ -12,6 +12,13 @@ namespace trinco::program::doctor {
 // noticing.
 [[nodiscard]] std::chrono::milliseconds survived_outage(std::chrono::seconds ttl);
 
+// Of a single server, which no other stands in for: behind how many there are, and what to do.
+inline constexpr const char* nothing_without_it =
+    ": while it is away no lock can be taken or renewed, and commands under locks are stopped";
+inline constexpr const char* three_survive_one =
+    "one is enough to develop with; else run three, each on a machine of its own, of which one may "
+    "be lost";
+
 struct leader_change {
     std::chrono::milliseconds takes{0};  // 0: not known, or there is none
     std::string advice = {};             // where it takes too long

@@ -7,9 +7,12 @@
 #include "apps/trinco/elect/elect_observe.hpp"
 #include "apps/trinco/elect/elect_options.hpp"
 #include "apps/trinco/elect/elect_run.hpp"
+#include "apps/trinco/exit_codes.hpp"
 #include "apps/trinco/lock/outset.hpp"
 #include "apps/trinco/stores/open_store.hpp"
+#include "apps/trinco/stores/server_stores.hpp"
 #include "apps/trinco/stores/settings_for.hpp"
+#include "store/shown_url.hpp"
 
 namespace trinco::program {
 namespace {
@@ -33,6 +36,11 @@ int elect_command::run(std::span<const std::string> words) {
     if (!options_.observe) return stand(with, words);
     const auto name = observed_name(options_, with.prefix);
     if (const auto* bad = std::get_if<problem>(&name)) return complain(*bad);
+    if (const auto bad = check_lock_name_at(with.locks_url, std::get<std::string>(name))) {
+        return complain({exit_usage, "no election of the store " +
+                                         detail::shown_url(with.locks_url) +
+                                         " is called so: " + *bad});
+    }
     return observe_election(with, std::get<std::string>(name), options_.format);
 }
 

@@ -3,10 +3,13 @@
 #include <optional>
 #include <utility>
 
+#include "apps/trinco/exit_codes.hpp"
 #include "apps/trinco/stores/live_names.hpp"
 #include "apps/trinco/stores/open_store.hpp"
+#include "apps/trinco/stores/server_stores.hpp"
 #include "apps/trinco/stores/settings_for.hpp"
 #include "core/quoted.hpp"
+#include "store/shown_url.hpp"
 
 namespace trinco::program {
 
@@ -22,6 +25,14 @@ std::variant<locks_scene, problem> open_scene(const store_flags& where, lock_sco
     const auto& with = std::get<settings>(loaded);
     scope.prefix = with.prefix;
     if (auto bad = check_scope(scope)) return std::move(*bad);
+    if (const auto bad =
+            check_lock_name_at(with.locks_url, scope.prefix + scope.beginning, !scope.whole_name)) {
+        const auto where_not = " the store " + detail::shown_url(with.locks_url);
+        return problem{exit_usage, (scope.whole_name
+                                        ? "no lock of" + where_not + " is called so: "
+                                        : "what begins so cannot be listed in" + where_not + ": ") +
+                                       *bad};
+    }
     auto opened = open_store(with, needs::locks);
     if (auto* const bad = std::get_if<problem>(&opened)) return std::move(*bad);
     return locks_scene{std::move(std::get<store>(opened)), std::move(scope)};

@@ -8,6 +8,7 @@
 #include "apps/trinco/once/once_options.hpp"
 #include "apps/trinco/once/once_runner.hpp"
 #include "apps/trinco/once/output_tap.hpp"
+#include "apps/trinco/records/record_list.hpp"
 #include "apps/trinco/stores/open_store.hpp"
 #include "apps/trinco/stores/settings_for.hpp"
 
@@ -29,6 +30,9 @@ int once_command::run(std::span<const std::string> words) {
     const auto& with = std::get<settings>(loaded);
     const auto planned = plan_of(options_, with.prefix, words.front());
     if (const auto* bad = std::get_if<problem>(&planned)) return complain(*bad);
+    if (const auto bad = check_key_at(with, std::get<once_plan>(planned).key)) {
+        return complain(*bad);
+    }
     signal_desk desk;
     // Those of an outer lock say nothing about this one.
     for (const char* name : {"TRINCO_TOKEN", "TRINCO_LOCK"}) ::unsetenv(name);

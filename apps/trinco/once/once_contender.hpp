@@ -42,6 +42,7 @@ public:
     [[nodiscard]] news take();
 
     [[nodiscard]] lock_look look() const;
+    [[nodiscard]] bool session_is_lost() const { return session_->state() == session_state::lost; }
     [[nodiscard]] std::string lease() const { return session_->id(); }
     [[nodiscard]] int live_descriptor() const;
     // Writes how it ended; waits for that.

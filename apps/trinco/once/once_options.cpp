@@ -50,7 +50,7 @@ void declare_once_options(arguments& to, once_options& options) {
     to.flag("--no-output", o.no_output,
             "keep how it ended, not what it wrote; its standard output stays what it is");
     to.number("--code-not-acquired", o.code_not_acquired, {0, highest_code},
-              "exit code when somebody else still ran it");
+              "exit code when it could not be had in time");
     to.number("--code-interrupted", o.code_interrupted, {0, highest_code},
               "exit code when it was interrupted");
     to.text("--label", o.label, "TEXT",

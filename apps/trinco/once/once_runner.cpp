@@ -8,16 +8,19 @@
 #include <cerrno>
 #include <cstdlib>
 #include <functional>
+#include <string>
 #include <utility>
+#include <variant>
 
 #include "apps/trinco/command_line/duration.hpp"
 #include "apps/trinco/lock/ending_signals.hpp"
 #include "apps/trinco/lock/renewal_notice.hpp"
 #include "apps/trinco/lock/session_words.hpp"
+#include "apps/trinco/locks/owner_words.hpp"
 #include "apps/trinco/once/once_contender.hpp"
 #include "apps/trinco/once/recorded_end.hpp"
 #include "apps/trinco/output/print.hpp"
-#include "apps/trinco/output/utc_time.hpp"
+#include "apps/trinco/records/record_list.hpp"
 #include "apps/trinco/stores/open_store.hpp"
 #include "core/quoted.hpp"
 #include "store/open.hpp"
@@ -34,7 +37,8 @@ using std::chrono::milliseconds;
 
 constexpr auto first_report = 100ms;  // of a wait that is none before
 constexpr auto report_every = 1s;
-constexpr auto listing_limit = 300ms;
+constexpr milliseconds listing_limit = 300ms;
+constexpr milliseconds look_patience = 2'000ms;  // for who has it, when that is all there is to say
 constexpr auto record_patience = 30s;
 constexpr auto answer_patience = 2'500ms;     // for giving back
 constexpr auto interrupted_patience = 300ms;  // the same, with somebody at Ctrl-C
@@ -72,10 +76,15 @@ private:
     // `may_run`: the record says that it runs already.
     std::optional<once_end> interrupted_while_waiting(bool may_run);
     once_end settled(const detail::once_turn& turn);
-    int not_begun(const std::error_code& error);
+    once_end not_begun(const std::error_code& error);
+    // Its time for waiting is over: by what is known now.
+    once_end not_acquired();
+    [[nodiscard]] std::string taken_words(const record_row& row) const;
+    [[nodiscard]] std::string free_words(const record_row& row) const;
     supervision manners();
     deadlines until();
     void tell_of(const guardian_event& e);
+    [[nodiscard]] std::string loss_words();
     once_end record(const command_end& end);
     once_end left_interrupted(const command_end& end);
     [[nodiscard]] int not_recorded(const std::error_code& error, bool ran) const;
@@ -122,18 +131,14 @@ std::optional<once_end> once_runner::enter() {
 }
 
 void once_runner::report() {
-    const auto found = ask_locks<std::optional<detail::record>>(
-        at_, listing_limit, [this](detail::lock_store& locks, auto by, auto done) {
-            return locks.read(detail::once_key_of(plan_.key), by, std::move(done));
-        });
-    const auto is = found.value ? detail::decode_once(found.value->value) : std::nullopt;
+    const auto looked = look_at_record(at_, plan_.key, listing_limit);
     std::string words = "it waits for its turn";
-    if (found.error) {
-        words = "the store does not answer; it waits on";
-    } else if (is && is->state == once_record::state_t::running) {
-        words = "it waits for " + detail::quoted(is->owner, 256) + ", which began it at " +
-                utc_text(std::chrono::system_clock::time_point(is->since)) + " as run " +
-                is->run_id + ", attempt " + std::to_string(is->attempt);
+    if (const auto* const bad = std::get_if<problem>(&looked)) {
+        words = bad->sentence + "; it waits on";
+    } else if (const auto& row = std::get<record_row>(looked); is_run_by_its_owner(row)) {
+        words = "it waits: " + begun_words(*row.is);
+    } else if (is_interrupted(row)) {
+        words = "it waits: " + interrupted_words(*row.is);
     }
     if (std::exchange(reported_, words) != words) tell(words);
 }
@@ -158,14 +163,15 @@ std::optional<once_end> once_runner::begin() {
             continue;
         }
         if (*news.answer == errc::lost && !store_is_gone()) {
-            if (own_.is_late()) return ended_with(not_begun(errc::not_acquired));
             say(key_name() +
-                ": its session was lost, because this process was stopped or the store away for "
-                "longer than the TTL; it begins anew");
+                ": the session of this one was lost while it waited, because this process was "
+                "stopped or the store away for longer than the TTL, or somebody ended it" +
+                (own_.is_late() ? "" : "; it begins anew"));
+            if (own_.is_late()) return not_acquired();
             if (auto end = enter()) return end;
             continue;
         }
-        if (*news.answer) return ended_with(not_begun(*news.answer));
+        if (*news.answer) return not_begun(*news.answer);
         if (!may_run) return settled(news.turn);
         tell("run " + running_.run_id + ", attempt " + std::to_string(running_.attempt));
         return std::nullopt;
@@ -202,12 +208,10 @@ once_end once_runner::settled(const detail::once_turn& turn) {
                              "); another input needs another key"}));
     }
     if (turn.step == once_step::tell) {
-        const auto since = utc_text(std::chrono::system_clock::time_point(found.since));
         return ended_with(complain(
             {static_cast<int>(options_.code_interrupted),
-             key_name() + " was interrupted: " + detail::quoted(found.owner, 256) +
-                 " began it at " + since + " as run " + found.run_id +
-                 " and did not finish; find out whether it was done, and say so with 'trinco "
+             key_name() + " was interrupted: " + interrupted_words(found) +
+                 "; find out whether it was done, or is still being done, and say so with 'trinco "
                  "records resolve " +
                  options_.key + "'"}));
     }
@@ -219,20 +223,61 @@ once_end once_runner::settled(const detail::once_turn& turn) {
     return ended_with(end.code != 0 ? end.code : printed);
 }
 
-int once_runner::not_begun(const std::error_code& error) {
-    if (error == errc::not_acquired) {
-        return complain({static_cast<int>(options_.code_not_acquired),
-                         key_name() + " is still run by somebody else after " +
-                             duration_words(*plan_.wait) + "; 'trinco records show " +
-                             options_.key + "' tells by whom"});
+once_end once_runner::not_begun(const std::error_code& error) {
+    if (error == errc::not_acquired) return not_acquired();
+    if (error == errc::invalid && locks_trouble(at_, error).empty()) {
+        return ended_with(
+            complain({exit_usage, "what the store " + std::string(at_.url()) + " keeps under " +
+                                      key_name() + " is no record of once"}));
     }
-    if (error == errc::invalid) {
-        return complain({exit_usage, "what the store " + std::string(at_.url()) + " keeps under " +
-                                         key_name() + " is no record of once"});
+    return ended_with(complain(
+        {exit_code_of(error), key_name() + " could not be begun in the store " +
+                                  std::string(at_.url()) + ": " + locks_reason(at_, error)}));
+}
+
+// Who runs it may be gone while its lock cannot be had yet, as in the lock-delay of Consul.
+once_end once_runner::not_acquired() {
+    const int code = static_cast<int>(options_.code_not_acquired);
+    const ending_signals_allowed meanwhile;
+    const auto looked = look_at_record(at_, plan_.key, look_patience);
+    if (const auto* const bad = std::get_if<problem>(&looked)) {
+        return ended_with(
+            complain({code, key_name() + " could not be had within " + duration_words(*plan_.wait) +
+                                ", and who has it is not known: " + bad->sentence}));
     }
-    return complain({exit_code_of(error), key_name() + " could not be begun in the store " +
-                                              std::string(at_.url()) + ": " +
-                                              locks_reason(at_, error)});
+    const auto& row = std::get<record_row>(looked);
+    if (row.revision != 0 && !row.is) return not_begun(errc::invalid);
+    const auto* const known = row.is ? &*row.is : nullptr;
+    const auto step = detail::decide(known, plan_.wishes, !row.owner_lives);
+    switch (step) {
+        case once_step::answer:
+        case once_step::tell:
+        case once_step::reused: return settled({step, *known});
+        case once_step::wait: return ended_with(complain({code, taken_words(row)}));
+        case once_step::begin:
+        case once_step::begin_again:
+        case once_step::ask: break;
+    }
+    return ended_with(complain({code, free_words(row)}));
+}
+
+std::string once_runner::taken_words(const record_row& row) const {
+    const std::string after = " after " + duration_words(*plan_.wait);
+    if (is_run_by_its_owner(row)) {
+        return key_name() + " is still run by somebody else" + after + ": " + begun_words(*row.is) +
+               life_words(row, at_.url()) + "; 'trinco records show " + options_.key +
+               "' tells what became of it";
+    }
+    return key_name() + " is still taken by " + owner_words(*row.holder, 256) + after +
+           ", which may be about to run it" + life_words(row, at_.url());
+}
+
+std::string once_runner::free_words(const record_row& row) const {
+    const auto why = locks_trouble(at_, errc::conflict);
+    return key_name() + " could not be begun within " + duration_words(*plan_.wait) +
+           ", though nobody holds its lock" +
+           (is_interrupted(row) ? " (" + interrupted_words(*row.is) + ")" : "") +
+           (why.empty() ? "; try again" : ": its lock " + why);
 }
 
 // ---- running ------------------------------------------------------------------------------------
@@ -264,10 +309,19 @@ void once_runner::tell_of(const guardian_event& e) {
     using kind = guardian_event::kind_t;
     if (e.kind == kind::started) tell("the command runs as process " + std::to_string(e.pid));
     if (e.kind == kind::acted) {
-        say(key_name() + ": its lock is about to be lost, so the command gets TERM, and KILL in " +
+        say(key_name() + ": its lock " + loss_words() + ", so the command gets TERM, and KILL in " +
             duration_words(plan_.grace));
     }
     if (e.kind == kind::killed) say(key_name() + ": the command was killed");
+}
+
+std::string once_runner::loss_words() {
+    if (loss_ == errc::evicted) return "is asked back by an operator";
+    if (own_.session_is_lost()) return "was lost, with its session";
+    if (loss_) return "was lost";
+    const auto trouble = renewal_trouble(at_);
+    return "is about to be lost, because its renewal was not acknowledged in time" +
+           (trouble.empty() ? std::string() : " (" + trouble + ")");
 }
 
 int once_runner::not_recorded(const std::error_code& error, bool ran) const {
@@ -286,12 +340,14 @@ int once_runner::not_recorded(const std::error_code& error, bool ran) const {
 
 // It may have done what it was to do, or not.
 once_end once_runner::left_interrupted(const command_end& end) {
-    own_.leave(answer_patience);
+    // Before the session ends with this one.
     const std::string sentence =
-        key_name() +
-        " is interrupted: nobody knows whether the command had done it; find out, and "
-        "say so with 'trinco records resolve " +
+        key_name() + " is interrupted: the command " +
+        (end.acted ? "was ended because its lock " + loss_words() : "ended") +
+        ", and nobody knows whether it had done it; find out ('trinco records show " +
+        options_.key + "' tells what is recorded), and say so with 'trinco records resolve " +
         options_.key + "'";
+    own_.leave(answer_patience);
     once_end out;
     if (end.acted) {
         out.code = complain({exit_lost, sentence});

@@ -1,10 +1,14 @@
 // How records are shown.
+#include <algorithm>
 #include <chrono>
 
+#include "apps/trinco/command_line/duration.hpp"
 #include "apps/trinco/output/table.hpp"
 #include "apps/trinco/output/utc_time.hpp"
 #include "apps/trinco/output/visible.hpp"
 #include "apps/trinco/records/record_list.hpp"
+#include "core/quoted.hpp"
+#include "store/shown_url.hpp"
 
 namespace trinco::program {
 namespace {
@@ -26,8 +30,32 @@ void line(std::string& to, std::string_view name, std::string_view value) {
 
 std::string_view state_word(const record_row& row) noexcept {
     if (!row.is) return "unknown";
-    if (row.is->state == state::running && !row.owner_lives) return "interrupted";
+    if (is_interrupted(row)) return "interrupted";
     return name_of(row.is->state);
+}
+
+std::string begun_words(const detail::once_record& r) {
+    return detail::quoted(r.owner, 256) + " began it at " + since_text(r) + " as run " + r.run_id +
+           (r.attempt > 1 ? ", attempt " + std::to_string(r.attempt) : "");
+}
+
+std::string interrupted_words(const detail::once_record& r) {
+    return begun_words(r) + ", and died, or lost its lock, before it recorded an end";
+}
+
+std::string life_words(const record_row& row, std::string_view store_url) {
+    // The kernel tells who has died on this machine.
+    if (!row.holder || detail::scheme_of(store_url) == "local") return {};
+    const auto left = duration_words(row.holder->left);
+    if (!row.holder->left_is_whole) {
+        // Told in whole seconds, rounded down.
+        const auto about = std::max(std::chrono::ceil<std::chrono::seconds>(row.holder->left),
+                                    std::chrono::seconds(1));
+        return "; its session ends in about " + duration_words(about) + " unless it is renewed";
+    }
+    if (row.holder->left.count() == 0) return {};
+    return "; if it was killed, its session ends one to two times " + left +
+           " after its last renewal";
 }
 
 std::string records_table(const std::vector<record_row>& rows) {

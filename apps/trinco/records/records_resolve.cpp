@@ -5,6 +5,7 @@
 
 #include "apps/trinco/command_line/confirmation.hpp"
 #include "apps/trinco/exit_codes.hpp"
+#include "apps/trinco/locks/owner_words.hpp"
 #include "apps/trinco/output/print.hpp"
 #include "apps/trinco/output/visible.hpp"
 #include "apps/trinco/records/record_list.hpp"
@@ -87,10 +88,17 @@ std::optional<problem> records_resolve::obstacle(const record_row* row,
         return problem{exit_usage, key + " is " + std::string(state_word(*row)) +
                                        " already; only what was interrupted can be resolved"};
     }
+    if (row->owner_lives && !is_run_by_its_owner(*row)) {
+        return problem{exit_not_acquired,
+                       key + " is taken by " + owner_words(*row->holder, 256) +
+                           ", which asks for it or is about to run it; try again"};
+    }
     if (row->owner_lives) {
-        return problem{exit_not_acquired, key + " is still run by " +
-                                              detail::quoted(row->is->owner, 256) +
-                                              ", which lives; wait until it has ended"};
+        const auto life = life_words(*row, in.at.url());
+        return problem{exit_not_acquired,
+                       key + " is still run by " + detail::quoted(row->is->owner, 256) +
+                           ", which lives" + (life.empty() ? "" : ", as far as is known" + life) +
+                           "; wait until it has ended"};
     }
     if (run_ && *run_ != row->is->run_id) {
         return problem{exit_not_acquired,

@@ -33,4 +33,11 @@ const server_store* server_of(std::string_view url) {
     return nullptr;
 }
 
+std::optional<std::string> check_lock_name_at(std::string_view url, std::string_view name,
+                                              bool is_beginning) {
+    const server_store* const server = server_of(url);
+    if (server == nullptr || server->check_lock_name == nullptr) return std::nullopt;
+    return server->check_lock_name(name, is_beginning);
+}
+
 }  // namespace trinco::program

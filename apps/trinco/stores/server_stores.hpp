@@ -3,6 +3,7 @@
 // new one is a function in apps/trinco/servers and a line in fleet_main.cpp.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,6 +29,10 @@ struct server_store {
     // the keys. Null: nothing else can lie there.
     std::variant<std::vector<std::string>, problem> (*remove_foreign)(
         const settings& with, const std::string& breaker) = nullptr;
+    // Why it can have no lock of this name, or none whose name begins so, though a store can: a
+    // sentence. Null: it can have all (core/names.hpp).
+    std::optional<std::string> (*check_lock_name)(std::string_view name,
+                                                  bool is_beginning) = nullptr;
 };
 
 // Once, before any store is opened and before there is a thread.
@@ -36,5 +41,10 @@ void offer_servers(std::vector<server_store> all);
 [[nodiscard]] std::span<const server_store> server_stores();
 // The one of a URL, or null.
 [[nodiscard]] const server_store* server_of(std::string_view url);
+// Nothing when the store of this URL can have locks that are called so, or begin so; else why not.
+// Asked for one that it cannot have, a server may answer as if it were another program.
+[[nodiscard]] std::optional<std::string> check_lock_name_at(std::string_view url,
+                                                            std::string_view name,
+                                                            bool is_beginning = false);
 
 }  // namespace trinco::program

@@ -10,7 +10,7 @@ import tempfile
 import unittest
 
 APPS = pathlib.Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(APPS), str(APPS / 'lock')]
+sys.path[:0] = [str(APPS), str(APPS / 'lock'), str(APPS / 'once')]
 import consul_cluster
 from at_once import main
 from consul_cluster import Cluster, wait_until

@@ -11,6 +11,8 @@ import subprocess
 import threading
 
 from consul_scene import Cluster, ConsulScene, consul_cluster, main, wait_until
+from secured import make_certificates, make_expired
+from secured_consul import Secured
 
 TOKEN = '11111111-2222-3333-4444-555555555555'
 STRANGER = '99999999-2222-3333-4444-555555555555'
@@ -40,9 +42,11 @@ class DoctorScene(ConsulScene):
         self.assertTrue(one['advice'])
         return one
 
-    def assert_all_well(self, found):
-        """But for the time that commits take, which is the machine's."""
+    def assert_all_well(self, found, servers=1):
+        """But for the time that commits take, which is the machine's, and that nobody stands in
+        for a single server."""
         levels = {check: one['level'] for check, one in found.items() if check != 'round-trip'}
+        self.assertEqual('warn' if servers == 1 else 'ok', levels.pop('servers'), found)
         self.assertEqual({'ok'}, set(levels.values()), found)
 
 
@@ -58,7 +62,10 @@ class OneServer(DoctorScene):
         self.assertEqual(200, found['connections']['figures']['of_one_host'])
         self.assertEqual(1, found['ttl']['figures']['least_ttl_s'])
         self.assertEqual(5_250, found['outage']['figures']['ttl_15s_survives_ms'])
-        self.assertEqual('1 server', found['servers']['sentence'][:8])
+        self.assertRegex(found['servers']['sentence'],
+                         r'\A1 server .*none may be lost: while it is away no lock can be taken')
+        self.assertIn('run three', found['servers']['advice'])
+        self.assertEqual(1, self.run_program('doctor', '--strict').returncode)
         self.assertIn('"dc1"', found['datacenter']['sentence'])
         self.assertIn('"n0", a server', found['agent']['sentence'])
         self.assertEqual(([], []), (self.consul.keys(), self.consul.sessions()))
@@ -110,6 +117,49 @@ class OneServer(DoctorScene):
             self.assertIn('CONSUL_HTTP_TOKEN', sentence)
             self.assertIn('TRINCO_LOCKS', sentence)
             self.assertNotIn('geheim', sentence)
+
+
+class Certificates(DoctorScene):
+    """A server with TLS, whose certificate is for 127.0.0.1 and good.test."""
+
+    @classmethod
+    def make_cluster(cls):
+        make_certificates(cls.place)
+        return Secured(cls.place / 'consul', cls.place)
+
+    def test_what_tls_prevents_has_an_advice_of_its_own(self):
+        at = f'127.0.0.1:{self.consul.https_port}'
+        good = f'consuls://{at}?ca={self.place}/ca.pem'
+        self.assertEqual('ok', self.examine(url=good)['tls']['level'])
+        plain = self.consul.nodes[0].address_and_port
+        for url, code, advice in (
+                (f'{good}&server_name=bad.test', 64, 'server_name=NAME'),
+                (f'consuls://{at}?ca={self.place}/other.pem', 77, 'give ca=FILE'),
+                (f'consuls://{at}?ca=/no/such.pem', 64, 'name a file'),
+                (f'consul://{at}', 64, 'write consuls://'),
+                (f'consuls://{plain}?ca={self.place}/ca.pem', 64, 'write consul://')):
+            with self.subTest(url=url):
+                self.assertIn(advice, self.bad_one('connect', code=code, url=url)['advice'])
+
+
+class Strict(DoctorScene):
+    """Whose certificate has expired, and who wants to see one."""
+    APART = True
+
+    def test_the_servers_certificate_and_ours(self):
+        make_certificates(self.folder)
+        expired = make_expired(self.folder)
+        for server, more, words, advice in (
+                (expired, {}, 'has expired', 'new certificate'),
+                ('server.pem', {'verify_incoming': True, 'ca_file': f'{self.folder}/ca.pem'},
+                 'who we are', 'give cert=FILE and key=FILE')):
+            with self.subTest(words=words):
+                consul = Secured(self.folder / words.replace(' ', '-'), self.folder, server, more)
+                self.addCleanup(consul.end)
+                one = self.bad_one('connect', code=77, url=f'consuls://127.0.0.1:'
+                                   f'{consul.https_port}?ca={self.folder}/ca.pem')
+                self.assertIn(words, one['sentence'])
+                self.assertIn(advice, one['advice'])
 
 
 class Slow(DoctorScene):
@@ -235,7 +285,7 @@ class ThreeServers(DoctorScene):
         found = self.examined_until(
             lambda found: found['servers'].get('figures', {}).get('may_be_lost') == 1,
             'servers that know each other')
-        self.assert_all_well(found)
+        self.assert_all_well(found, servers=3)
         self.assertIn('3 servers', found['servers']['sentence'])
         self.assertEqual(1, found['servers']['figures']['may_be_lost'])
         away = next(n for n in self.consul.nodes if n is not self.consul.leader())
@@ -270,7 +320,7 @@ class ThreeServers(DoctorScene):
         self.assertIn('leave_on_terminate = false', found['agent']['advice'])
         self.assertIn('raft_multiplier', found['outage']['sentence'])
         del found['agent']
-        self.assert_all_well(found)
+        self.assert_all_well(found, servers=3)
 
 
 if __name__ == '__main__':

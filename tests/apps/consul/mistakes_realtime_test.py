@@ -30,6 +30,51 @@ class NamesOnConsul(Names, ConsulScene):
         self.assertEqual([0, 0], [permits[1].let_go(), inner.let_go()])
 
 
+class NamesThatOthersHave(ConsulScene):
+    """What a lock or a key is called on every store but Consul, it says to each command, and asks
+    no server for it."""
+    NAMES = (('.', 'segment'), ('a/./b', 'segment'), ('./a', 'segment'), ('a/.', 'segment'),
+             ('.lock', "ends with '.lock'"), ('a/.lock', "ends with '.lock'"))
+
+    def all_say(self, part, *commands):
+        def say(words):
+            return words, self.mistake(*words, code=64)
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            for words, sentence in pool.map(say, commands):
+                with self.subTest(words=words):
+                    self.assertIn(part, sentence)
+                    self.assertIn(self.consul.url, sentence)
+                    self.assertNotIn('as Consul does', sentence)
+
+    def test_of_keys(self):
+        ran = self.folder / 'ran'
+        for key, part in self.NAMES:
+            self.all_say(part, ('once', key, '--', 'touch', str(ran)), ('records', 'show', key),
+                         ('records', 'ls', key),
+                         ('records', 'resolve', key, '--not-done', '--confirm', key))
+        for beginning in '.*', 'a/.*', 'a/./', '/', '/*':
+            self.all_say('segment', ('records', 'ls', beginning))
+        self.assertFalse(ran.exists())
+
+    def test_of_locks(self):
+        for name, part in (*self.NAMES, ('/a', "begins with '/'")):
+            self.all_say(part, ('locks', 'show', name), ('locks', 'ls', name),
+                         ('locks', 'break', name, '--confirm', name),
+                         ('elect', name, '--observe'), ('lock', name, '--', 'true'))
+        for beginning in '.*', 'a/.*', 'a/./', '/', '/*':
+            self.all_say('segment', ('locks', 'ls', beginning), ('locks', 'watch', beginning))
+
+    def test_others_are_what_they_were(self):
+        done = self.run_program('once', 'x/.lock/.y', '--', 'echo', 'ran')
+        self.assertEqual((0, 'ran\n'), (done.returncode, done.stdout), done.stderr)
+        for word in 'x/.lock/.y', 'x/.lock/.y*', 'x/.lock*', 'x/.lock/', 'x/*', '':
+            done = self.run_program('records', 'ls', word, '-o', 'name')
+            self.assertEqual((0, 'x/.lock/.y\n', ''), (done.returncode, done.stdout, done.stderr))
+        self.assertEqual(0, self.run_program('records', 'show', 'x/.lock/.y').returncode)
+        done = self.run_program('locks', 'ls', 'x/.lock*', '-o', 'name')
+        self.assertEqual((0, '', ''), (done.returncode, done.stdout, done.stderr))
+
+
 class Flags(ConsulScene):
     def test_beyond_63_bits_are_read_and_said_as_they_are(self):
         flags = 2**64 - 1

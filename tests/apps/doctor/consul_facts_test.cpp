@@ -3,7 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "apps/trinco/exit_codes.hpp"
+#include "net/tls_factory.hpp"
+#include "store/stream_trouble.hpp"
 
 namespace trinco::program::doctor {
 namespace {
@@ -76,6 +80,37 @@ TEST(ConsulFacts, WhoDoesNotAnswerIsNamed) {
               judged(judge_consul_reach, alone).advice.find("no server answers it"));
 }
 
+TEST(ConsulFacts, WhatTlsPreventsHasAnAdviceOfItsOwn) {
+    using trinco::detail::tls_errc;
+    const trinco::detail::tls_settings tls{};
+    const auto advice = [](const std::string& why) {
+        auto asked = servers(1);
+        asked[0] = silent(asked[0]);
+        asked[0].why = asked[0].address + ": " + why;
+        return judged(judge_consul_reach, asked).advice;
+    };
+    const auto usual = advice("connection refused; is Consul running there?");
+    std::set<std::string> all{usual};
+    for (const auto fault :
+         {tls_errc::wrong_name, tls_errc::unknown_authority, tls_errc::expired,
+          tls_errc::not_yet_valid, tls_errc::certificate_wanted, tls_errc::refused_by_peer,
+          tls_errc::not_tls, tls_errc::ca_unreadable}) {
+        const auto why = trouble_of(fault, tls, {"Consul", "consul"}).sentence;
+        EXPECT_TRUE(all.insert(advice(why)).second) << why << ": " << advice(why);
+    }
+    const auto tls_port = advice(
+        "Client sent an HTTP request to an HTTPS server.; it speaks TLS: "
+        "begin the URL with consuls://");
+    EXPECT_TRUE(all.insert(tls_port).second) << tls_port;
+    EXPECT_EQ(usual, advice("it speaks TLS, but not HTTP/2: it is no Consul"));
+    // Beside one that answers it is told, too.
+    auto two = servers(2);
+    two[1].why = "10.0.0.2:8500: its certificate has expired";
+    examination e;
+    judge_consul_reach(two, e);
+    EXPECT_NE(std::string::npos, e.all[0].advice.find("new certificate")) << e.all[0].advice;
+}
+
 TEST(ConsulFacts, NobodyLeads) {
     auto asked = servers(3);
     EXPECT_EQ(level::good, judged(judge_consul_leader, asked).how);
@@ -94,8 +129,11 @@ TEST(ConsulFacts, HowManyServersMayBeLost) {
         for (std::size_t i = 0; i < away; ++i) asked[i] = silent(asked[i]);
         return judged(judge_servers, asked);
     };
-    EXPECT_TRUE(says(of(1, 0), "1 server (10.0.0.1:8300); none may be lost"));
-    EXPECT_EQ(level::good, of(1, 0).how);
+    EXPECT_TRUE(says(of(1, 0),
+                     "1 server (10.0.0.1:8300); none may be lost: while it is away no "
+                     "lock can be taken"));
+    EXPECT_EQ(level::warn, of(1, 0).how) << "it is no majority";
+    EXPECT_NE(std::string::npos, of(1, 0).advice.find("run three"));
     EXPECT_TRUE(says(of(3, 0), "; 1 may be lost"));
     EXPECT_EQ(level::good, of(3, 0).how);
     EXPECT_EQ(level::warn, of(4, 0).how) << "as few as with three";

@@ -1,10 +1,14 @@
 // What the statuses of members mean.
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "apps/trinco/doctor/etcd_facts.hpp"
 #include "apps/trinco/doctor/etcd_versions.hpp"
 #include "apps/trinco/doctor/outage.hpp"
 #include "apps/trinco/exit_codes.hpp"
+#include "net/tls_factory.hpp"
+#include "store/stream_trouble.hpp"
 
 namespace trinco::program::doctor {
 namespace {
@@ -133,7 +137,7 @@ finding of_members(const std::vector<etcd_status>& asked,
 
 TEST(EtcdFacts, AnEvenNumberOfMembersSurvivesNoMoreThanOneLess) {
     const auto levels = [](std::size_t n) { return of_members(statuses(n), {members(n)}).how; };
-    EXPECT_EQ(level::good, levels(1));
+    EXPECT_EQ(level::warn, levels(1)) << "nobody stands in for it";
     EXPECT_EQ(level::warn, levels(2));
     EXPECT_EQ(level::good, levels(3));
     EXPECT_EQ(level::warn, levels(4));
@@ -149,6 +153,47 @@ TEST(EtcdFacts, MembersOfTwoClustersAreNoStore) {
     EXPECT_TRUE(says(only(e), "10.0.0.1:2379, 10.0.0.3:2379 of 0; 10.0.0.2:2379 of 9"));
     asked[1].version.clear();
     EXPECT_EQ(level::warn, of_members(asked, {members(3)}).how) << "it has not answered";
+}
+
+TEST(EtcdFacts, WhatTlsPreventsHasAnAdviceOfItsOwn) {
+    using trinco::detail::tls_errc;
+    const trinco::detail::server_words etcd{"etcd", "etcd"};
+    const auto advice = [](const std::string& why) {
+        etcd_status silent;
+        silent.endpoint = "10.0.0.1:2379";
+        silent.errors = {silent.endpoint + ": " + why};
+        examination e;
+        judge_reach({silent}, e);
+        return only(e).advice;
+    };
+    std::set<std::string> all{advice("connection refused; is etcd running there?")};
+    for (const auto fault :
+         {tls_errc::wrong_name, tls_errc::unknown_authority, tls_errc::expired,
+          tls_errc::not_yet_valid, tls_errc::certificate_wanted, tls_errc::refused_by_peer,
+          tls_errc::not_tls, tls_errc::key_unreadable}) {
+        const auto why = trouble_of(fault, trinco::detail::tls_settings{}, etcd).sentence;
+        EXPECT_TRUE(all.insert(advice(why)).second) << why << ": " << advice(why);
+    }
+    const auto closes = closes_sentence(etcd);
+    EXPECT_TRUE(all.insert(advice(closes)).second) << advice(closes);
+    auto two = statuses(2);
+    two[1].version.clear();
+    two[1].errors = {"10.0.0.2:2379: its certificate has expired"};
+    examination e;
+    judge_reach(two, e);
+    EXPECT_NE(std::string::npos, e.all[0].advice.find("new certificate")) << e.all[0].advice;
+}
+
+TEST(EtcdFacts, TheOnlyMemberIsNoMajority) {
+    const auto found = of_members(statuses(1), {members(1)});
+    EXPECT_EQ(level::warn, found.how);
+    EXPECT_TRUE(says(found, "1 member (\"n1\"); none may be lost: while it is away no lock"))
+        << found.sentence;
+    EXPECT_NE(std::string::npos, found.advice.find("run three"));
+    // One that only learns has no vote.
+    auto with_learner = members(2);
+    with_learner[1].learner = true;
+    EXPECT_EQ(level::warn, of_members(statuses(2), {with_learner}).how);
 }
 
 TEST(EtcdFacts, WhoIsAwayCannotBeLostAgain) {

@@ -13,7 +13,7 @@ import threading
 import unittest
 
 from etcd_scene import Cluster, EtcdScene, cluster, main, wait_until
-from secured import ask_for_users
+from secured import Secured, ask_for_users, make_certificates
 
 
 # The names of methods as a head of HTTP/2 has them: in Huffman's code of RFC 7541.
@@ -87,14 +87,18 @@ class OneMember(DoctorScene):
         self.assertLessEqual({'connect', 'leader', 'members', 'version', 'space', 'rights',
                               'round-trip', 'once', 'ttl', 'outage', 'tokens'}, set(found))
         self.assertEqual({'ok'}, {one['level'] for check, one in found.items()
-                                  if check != 'version'}, found)
+                                  if check not in ('version', 'members')}, found)
+        self.assertEqual('warn', found['members']['level'])
+        self.assertRegex(found['members']['sentence'],
+                         r'\A1 member .*none may be lost: while it is away no lock can be taken')
+        self.assertIn('run three', found['members']['advice'])
         self.assertEqual(20, found['round-trip']['figures']['commit']['count'])
         self.assertGreater(found['space']['figures']['bytes_in_use'], 0)
         self.assertEqual(5_250, found['outage']['figures']['ttl_15s_survives_ms'])
         # Of 3.5.16, say; a later one has none of them.
         if found['version']['level'] == 'warn':
             self.assertIn('etcd#20616', found['version']['sentence'])
-            self.assertEqual(1, self.run_program('doctor', '--strict').returncode)
+        self.assertEqual(1, self.run_program('doctor', '--strict').returncode)
         self.assertEqual([], self.etcd.keys())
         text = self.run_program('doctor').stdout
         self.assertIn('  ok    leader       "n0", term ', text)
@@ -163,6 +167,27 @@ class OneMember(DoctorScene):
                                                                                     'localhost')
         self.assertIn('2 places of the URL are 1 member',
                       self.examine(url=twice)['members']['sentence'])
+
+
+class Certificates(DoctorScene):
+    """A server with TLS, whose certificate is for 127.0.0.1 and good.test."""
+
+    @classmethod
+    def make_cluster(cls):
+        make_certificates(cls.place)
+        return Secured(cls.place / 'etcd', cls.place)
+
+    def test_what_tls_prevents_has_an_advice_of_its_own(self):
+        at = self.etcd.nodes[0].address_and_port
+        good = f'etcds://{at}?ca={self.place}/ca.pem'
+        self.assertEqual('ok', self.examine(url=good)['tls']['level'])
+        for url, code, advice in (
+                (f'{good}&server_name=bad.test', 64, 'server_name=NAME'),
+                (f'etcds://{at}?ca={self.place}/other.pem', 77, 'give ca=FILE'),
+                (f'etcds://{at}?ca=/no/such.pem', 64, 'name a file'),
+                (f'etcd://{at}', 69, 'write etcds://')):
+            with self.subTest(url=url):
+                self.assertIn(advice, self.bad_one('connect', code=code, url=url)['advice'])
 
 
 class Full(DoctorScene):

@@ -7,10 +7,22 @@ import unittest
 from cluster import Cluster
 
 
+def _openssl(folder, *words):
+    subprocess.run(['openssl', *words], check=True, capture_output=True, cwd=folder)
+
+
+def make_expired(folder):
+    """The name of a certificate of the same server beside those of make_certificates, which was
+    valid until yesterday."""
+    _openssl(folder, 'x509', '-req', '-in', 'server.csr', '-CA', 'ca.pem', '-CAkey', 'ca.key',
+             '-CAcreateserial', '-out', 'expired.pem', '-days', '-1', '-extfile', 'names')
+    return 'expired.pem'
+
+
 def make_certificates(folder):
     """ca.pem, other.pem (an authority that nobody knows), server.pem and server.key in there."""
     def openssl(*words):
-        subprocess.run(['openssl', *words], check=True, capture_output=True, cwd=folder)
+        _openssl(folder, *words)
     try:
         openssl('version')
     except (OSError, subprocess.SubprocessError) as error:

@@ -136,8 +136,8 @@ class Once(OnceTest):
         self.addCleanup(waiter.communicate)
         self.addCleanup(waiter.kill)
         self.assertRegex(waiter.stderr.readline(),
-                         r'\Atrinco: the key "k": it waits for "the first one", which began it at '
-                         r'\S+Z as run [0-9a-f]{32}, attempt 1\n\Z')
+                         r'\Atrinco: the key "k": it waits: "the first one" began it at \S+Z '
+                         r'as run [0-9a-f]{32}\n\Z')
         (self.folder / 'go').touch()
         self.assertIn('recorded before', waiter.stderr.readline())
         self.assertEqual(0, waiter.wait(PATIENCE))
@@ -172,6 +172,14 @@ class Once(OnceTest):
         alone = self.run_program('once', 'quiet', '--no-output', '--', 'echo', 'seen')
         self.assertEqual('seen\n', alone.stdout)
         self.assertEqual('', self.answer('once', 'quiet', '--', 'true'))
+
+    def test_a_segment_of_one_dot_is_one_here(self):
+        for key in '.', 'a/./b', 'a/.', 'a/.lock':
+            self.assertEqual('ran\n', self.answer('once', key, '--', 'echo', 'ran'))
+            self.assertEqual('done', self.state(key))
+            self.assertEqual(f'{key}\n', self.answer('records', 'ls', key, '-o', 'name'))
+        self.assertEqual('a/.\na/./b\na/.lock\n',
+                         self.answer('records', 'ls', 'a/.*', '-o', 'name'))
 
     def test_bad_input_is_one_sentence(self):
         for words, part in (((['/k'], 'segments')), ((['k', '--ttl', '1500ms'], 'whole seconds')),
