@@ -20,7 +20,8 @@ bool fits(std::string_view name, std::size_t most, std::string_view marks) noexc
 }
 
 std::string sentence(std::string_view what, std::string_view name, std::string_view allowed) {
-    return std::string(what) + " is " + quoted(name) + ", but must be " + std::string(allowed);
+    return std::string(what) + " is " + detail::quoted(name) + ", but must be " +
+           std::string(allowed);
 }
 
 std::optional<std::string> check_word(std::string_view what, std::string_view name,

@@ -129,7 +129,7 @@ store_url parse(std::string_view url, std::span<const driver> drivers) {
     const auto shown = shown_url(url);
     const auto scheme = scheme_of(url);
     if (scheme.empty()) {
-        refuse(errc::invalid, "the store's URL " + quoted(shown, url_shown) +
+        refuse(errc::invalid, "the store's URL " + detail::quoted(shown, url_shown) +
                                   " does not begin with a scheme and a colon, as memory: does; " +
                                   here);
     }
@@ -210,7 +210,7 @@ std::shared_ptr<store_driver> driver_for(const store_url& url, std::span<const d
     if (found == nullptr) {
         const auto next = advice(url, drivers);
         refuse(errc::not_supported, "there is no driver for the store " +
-                                        quoted(url.shown, url_shown) +
+                                        detail::quoted(url.shown, url_shown) +
                                         "; this program has drivers for: " + available(drivers) +
                                         (next.empty() ? "" : "; ") + next);
     }
@@ -267,22 +267,22 @@ store_state::parts make(std::string_view text, std::span<const driver> drivers,
         std::string sentence;
     };
     const auto opened = std::make_shared<result>();
-    const auto error =
-        run_and_wait(*parts.on, open_bound,
-                     [opened, with, url, on = parts.on, space = parts.name_space, who = parts.who] {
-                         try {
-                             opened->stores = with->open(url, *on, space, who);
-                         } catch (const open_error& e) {
-                             opened->error = e.code();
-                             opened->sentence = e.what();
-                         } catch (const std::exception& e) {
-                             opened->error = errc::unavailable;
-                             opened->sentence = "the store " + quoted(url.shown, url_shown) +
-                                                " was not opened: " + e.what();
-                         }
-                     });
+    const auto error = run_and_wait(
+        *parts.on, open_bound,
+        [opened, with, url, on = parts.on, space = parts.name_space, who = parts.who] {
+            try {
+                opened->stores = with->open(url, *on, space, who);
+            } catch (const open_error& e) {
+                opened->error = e.code();
+                opened->sentence = e.what();
+            } catch (const std::exception& e) {
+                opened->error = errc::unavailable;
+                opened->sentence = "the store " + detail::quoted(url.shown, url_shown) +
+                                   " was not opened: " + e.what();
+            }
+        });
     if (error) {
-        throw open_error(error, "the store " + quoted(url.shown, url_shown) +
+        throw open_error(error, "the store " + detail::quoted(url.shown, url_shown) +
                                     " was not opened: " + error.message());
     }
     if (opened->error) throw open_error(opened->error, opened->sentence);

@@ -78,7 +78,7 @@ bool tls_options::take(std::string_view key, const std::string& value, std::stri
     last_ = key;
     if (key == "verify") {
         if (value != "yes" && value != "no") {
-            return fail(wrong, "verify is yes or no, not " + quoted(value));
+            return fail(wrong, "verify is yes or no, not " + detail::quoted(value));
         }
         settings_.verify = value == "yes";
         return true;
@@ -122,7 +122,7 @@ std::optional<std::string> prefix_option(std::string_view value, std::string& wr
 std::optional<std::uint8_t> epoch_option(std::string_view value, std::string& wrong) {
     const auto epoch = whole_number<unsigned>(value, 255);
     if (epoch) return static_cast<std::uint8_t>(*epoch);
-    wrong = "token_epoch is a number from 0 to 255, not " + quoted(value);
+    wrong = "token_epoch is a number from 0 to 255, not " + detail::quoted(value);
     return {};
 }
 

@@ -64,7 +64,7 @@ std::string unreadable_file(const std::string& file, const std::string& otherwis
     const bool empty = in && in.peek() == std::ifstream::traits_type::eof();
     const auto why = error != 0 ? std::generic_category().message(error)
                                 : std::string(empty ? "it is empty" : otherwise);
-    return "the file " + quoted(file, 256) + " cannot be read: " + why;
+    return "the file " + detail::quoted(file, 256) + " cannot be read: " + why;
 }
 
 std::string closes_sentence(const server_words& words) {

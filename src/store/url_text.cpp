@@ -61,7 +61,7 @@ std::optional<stream_address> host_and_port(std::string_view text, std::uint16_t
         text.front() == ':' ? whole_number<std::uint16_t>(text.substr(1), 65'535) : std::nullopt;
     if (!port || *port == 0) {
         // Not shown: whoever left out the host has a password here.
-        wrong = "the port of " + quoted(name) +
+        wrong = "the port of " + detail::quoted(name) +
                 " must be a number from 1 to 65535; an address of IPv6 stands in brackets";
         return {};
     }

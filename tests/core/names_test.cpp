@@ -90,11 +90,11 @@ TEST(Names, OneLineIsTextWithoutControlCharacters) {
 }
 
 TEST(Quoted, EscapesAndBounds) {
-    EXPECT_EQ(quoted("plain"), "\"plain\"");
-    EXPECT_EQ(quoted("a\"b\\c"), "\"a\\\"b\\\\c\"");
-    EXPECT_EQ(quoted("\r\n\x7f\xc3\xa9"), "\"\\x0d\\x0a\\x7f\\xc3\\xa9\"");
-    EXPECT_EQ(quoted("abcdef", 3), "\"abc...\" (6 bytes)");
-    EXPECT_EQ(quoted("abc", 3), "\"abc\"");
+    EXPECT_EQ(detail::quoted("plain"), "\"plain\"");
+    EXPECT_EQ(detail::quoted("a\"b\\c"), "\"a\\\"b\\\\c\"");
+    EXPECT_EQ(detail::quoted("\r\n\x7f\xc3\xa9"), "\"\\x0d\\x0a\\x7f\\xc3\\xa9\"");
+    EXPECT_EQ(detail::quoted("abcdef", 3), "\"abc...\" (6 bytes)");
+    EXPECT_EQ(detail::quoted("abc", 3), "\"abc\"");
 }
 
 }  // namespace

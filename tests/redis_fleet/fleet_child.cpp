@@ -78,7 +78,7 @@ breaker_options options_from(const std::string& text) {
     return options;
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
     std::string out = "\"";
     for (const char c : text) {
         if (c == '"' || c == '\\') out += '\\';
@@ -89,7 +89,7 @@ std::string quoted(std::string_view text) {
 
 class json_line {
 public:
-    json_line& text(const char* key, std::string_view value) { return raw(key, quoted(value)); }
+    json_line& text(const char* key, std::string_view value) { return raw(key, in_quotes(value)); }
     template <class N>
     json_line& number(const char* key, N value) {
         return raw(key, std::to_string(value));

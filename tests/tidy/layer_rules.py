@@ -59,6 +59,7 @@ FORBIDDEN = [
 LEASE_FILES = re.compile(r'src/core/lock/lease\w*\.[hc]pp$')
 RENEWAL = re.compile(r'\b\w*ttl\w*(?:\(\))?\s*/\s*\d'
                      r'|\brenew(?:al)?_(?:every|after|interval|period)\b')
+BARE_QUOTED = re.compile(r'(?<![:\w])quoted\(')
 WINDOW_TYPE = re.compile(r'\b\w+_window\b|\bwindow\s*[<&*{]')
 
 
@@ -99,6 +100,10 @@ def _advice_on_include(path, is_standard, name):
 
 
 def _words(path, source):
+    if not path.startswith('src/core/quoted.'):
+        for match in BARE_QUOTED.finditer(source.code):
+            yield Finding(path, source.line_of(match.start()), 'layers',
+                          'say detail::quoted: of a std::string GCC 14 finds std::quoted as well')
     if path.startswith('src/breaker/fleet_sync'):
         for match in WINDOW_TYPE.finditer(source.code):
             yield Finding(path, source.line_of(match.start()), 'layers',

@@ -90,6 +90,12 @@ class Tidy(unittest.TestCase):
         self.assertEqual(['layers'], self.appended('src/breaker/fleet_sync.cpp',
                                                    'void count(time_window& w);\n'))
 
+    def test_quoted_without_its_namespace(self):
+        self.assertEqual(['layers'], self.appended('src/store/store.cpp',
+                                                   'auto s = "not " + quoted(value);\n'))
+        self.assertEqual([], self.appended('src/store/store.cpp',
+                                           'auto s = "not " + detail::quoted(value);\n'))
+
     def test_renewal_timing_outside_of_the_lease(self):
         for text in ['auto next = now + ttl / 3;\n', 'int renew_every = 5;\n']:
             self.assertEqual(['layers'], self.appended('src/store/store.cpp', text))

@@ -25,7 +25,7 @@ constexpr auto patience = 3s;
 constexpr int rounds = 10;
 constexpr auto least_of_ours = 10s;  // no shorter session is asked for by locks
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
     return trinco::detail::quoted(text, 200);
 }
 
@@ -148,9 +148,10 @@ std::optional<seconds> trial::run() {
     const bool all_well = has_rights(of_session, of_keys) && take_and_give_back() && renew();
     close();
     if (all_well) {
-        to_.good("rights", "sessions can be made, and locks" +
-                               (keys_.empty() ? "" : " whose names begin with " + quoted(keys_)) +
-                               " taken, renewed and given back");
+        to_.good("rights",
+                 "sessions can be made, and locks" +
+                     (keys_.empty() ? "" : " whose names begin with " + in_quotes(keys_)) +
+                     " taken, renewed and given back");
         judge_round_trips(commits_, reads_, to_);
     }
     if (all_well || is_short_of_rights_) try_once();
@@ -218,7 +219,7 @@ bool trial::has_rights(const std::error_code& of_session, const std::error_code&
     std::string may_not = no_sessions ? " may not make sessions (session:write)" : "";
     if (no_keys) {
         may_not += (no_sessions ? ", nor" : " may not") + std::string(" write the keys of locks") +
-                   (keys_.empty() ? "" : ", which begin with " + quoted(keys_)) + " (key:write)";
+                   (keys_.empty() ? "" : ", which begin with " + in_quotes(keys_)) + " (key:write)";
     }
     finding one{level::bad,
                 "rights",
@@ -257,7 +258,7 @@ void trial::try_once() {
     std::string places;
     std::vector<std::string> rules;
     for (const auto& one : missing) {
-        places += (places.empty() ? "" : " nor ") + quoted(one);
+        places += (places.empty() ? "" : " nor ") + in_quotes(one);
         rules.push_back(rule_of("key_prefix", one));
     }
     finding one{level::warn,

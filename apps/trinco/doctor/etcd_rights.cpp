@@ -24,7 +24,7 @@ constexpr auto patience = 3s;
 constexpr const char* trial_name = "trinco-doctor";
 constexpr int rounds = 10;
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
     return trinco::detail::quoted(text, 200);
 }
 
@@ -81,9 +81,9 @@ std::optional<seconds> trial::run() {
     lease_ = granted.value.id;
     const bool all_well = take_and_give_back() && renew();
     if (all_well) {
-        to_.good("rights", "locks" +
-                               (keys_.empty() ? "" : " whose names begin with " + quoted(keys_)) +
-                               " can be taken, renewed and given back");
+        to_.good("rights",
+                 "locks" + (keys_.empty() ? "" : " whose names begin with " + in_quotes(keys_)) +
+                     " can be taken, renewed and given back");
         judge_round_trips(commits_, reads_, to_);
         try_once();
     }
@@ -137,13 +137,13 @@ void trial::say_denied(std::string_view what) {
                        "name one whose role may read and write the keys of the locks: "
                        "etcd://USER:PASSWORD@HOST in TRINCO_LOCKS or trinco.toml");
     }
-    finding one{
-        level::bad,
-        "rights",
-        "the user " + quoted(user_) + " may not " + std::string(what) + " (" + quoted(name_) + ")",
-        "let its role read and write all keys that locks have; or name with --prefix those "
-        "that it may use",
-        {}};
+    finding one{level::bad,
+                "rights",
+                "the user " + in_quotes(user_) + " may not " + std::string(what) + " (" +
+                    in_quotes(name_) + ")",
+                "let its role read and write all keys that locks have; or name with --prefix those "
+                "that it may use",
+                {}};
     if (!keys_.empty()) {
         one.commands = {grant_of(keys_)};
     }
@@ -166,10 +166,10 @@ void trial::try_once() {
     }
     if (missing.empty()) return to_.good("once", "what 'trinco once' keeps can be written");
     std::string places;
-    for (const auto& one : missing) places += (places.empty() ? "" : " nor ") + quoted(one);
+    for (const auto& one : missing) places += (places.empty() ? "" : " nor ") + in_quotes(one);
     finding one{level::warn,
                 "once",
-                "the user " + quoted(user_) + " may not use what begins with " + places +
+                "the user " + in_quotes(user_) + " may not use what begins with " + places +
                     ": 'trinco once' and 'trinco records' are refused",
                 "let its role read and write there, if they are wanted",
                 {}};

@@ -85,25 +85,26 @@ struct reading {
 std::optional<option_error> read_pair(std::string_view pair, reading& r) {
     const auto middle = pair.find('=');
     if (middle == std::string_view::npos)
-        return option_error{"an option", quoted(pair), "key=value"};
+        return option_error{"an option", detail::quoted(pair), "key=value"};
     const auto key = pair.substr(0, middle);
     const auto value = pair.substr(middle + 1);
     const auto& rows = rows_of_shared();
     const auto known = std::find_if(
         rows.begin(), rows.end(), [&](const option_row* row) { return is_key_on_wire(row, key); });
     if (known == rows.end()) {
-        return option_error{"the key of an option", quoted(key), "one of " + all_keys()};
+        return option_error{"the key of an option", detail::quoted(key), "one of " + all_keys()};
     }
     const auto place = static_cast<std::size_t>(known - rows.begin());
-    if (r.seen[place]) return option_error{std::string(key), quoted(value), "given only once"};
+    if (r.seen[place])
+        return option_error{std::string(key), detail::quoted(value), "given only once"};
     r.seen.set(place);
     if (*known == nullptr) {
         r.slow_calls = value == "1";
         if (value == "0" || value == "1") return std::nullopt;
-        return option_error{std::string(key), quoted(value), "0 or 1"};
+        return option_error{std::string(key), detail::quoted(value), "0 or 1"};
     }
     if (set_from_wire(**known, value, r.options)) return std::nullopt;
-    return option_error{std::string(key), quoted(value), range_text(**known)};
+    return option_error{std::string(key), detail::quoted(value), range_text(**known)};
 }
 
 }  // namespace

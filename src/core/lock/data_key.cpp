@@ -25,7 +25,7 @@ bool is_data_key(std::string_view key) noexcept {
 std::optional<std::string> check_data_key(std::string_view key) {
     const bool plain = std::all_of(key.begin(), key.end(), is_plain);
     if (plain && key.size() <= max_data_key && is_data_key(key)) return std::nullopt;
-    return "the key of guarded data is " + quoted(key) + ", but must be 1 to " +
+    return "the key of guarded data is " + detail::quoted(key) + ", but must be 1 to " +
            std::to_string(max_data_key) +
            " characters of A-Z a-z 0-9 . _ : / -, with a ':' before any '/', such as "
            "\"accounts:7\" or \"stock:blue/left\", and not begin with \"trinco:\"";

@@ -103,14 +103,14 @@ std::optional<std::string> check_once_key(std::string_view key) {
     // It becomes the end of a lock's name, where a leading '/' would leave an empty segment.
     const bool rooted = key.starts_with('/');
     if (!rooted && !check_lock_name(key)) return std::nullopt;
-    return "the key " + quoted(key) +
+    return "the key " + detail::quoted(key) +
            " is not of the form that is allowed: segments of A-Z a-z 0-9 . _ -, separated by '/', "
            "none of them empty or '..'";
 }
 
 std::optional<std::string> check_fingerprint(std::string_view fingerprint) {
     if (fingerprint.size() <= max_fingerprint && is_one_line(fingerprint)) return std::nullopt;
-    return "the fingerprint " + quoted(fingerprint) + " is not one line of at most " +
+    return "the fingerprint " + detail::quoted(fingerprint) + " is not one line of at most " +
            std::to_string(max_fingerprint) + " bytes; a hash of the input is meant";
 }
 

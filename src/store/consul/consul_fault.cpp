@@ -25,7 +25,7 @@ bool has(std::string_view text, std::string_view part) {
 // What the server wrote, for a sentence.
 std::string shown(std::string_view body) {
     while (!body.empty() && (body.back() == '\n' || body.back() == '\r')) body.remove_suffix(1);
-    if (!is_one_line(body)) return quoted(body, text_shown);
+    if (!is_one_line(body)) return detail::quoted(body, text_shown);
     auto end = std::min(body.size(), text_shown);
     // Not in the midst of a letter of UTF-8.
     while (end < body.size() && end > 0 &&

@@ -40,7 +40,7 @@ std::optional<std::string> check_segments(std::string_view key) {
     for (auto rest = key;;) {
         const auto segment = rest.substr(0, rest.find('/'));
         if (segment.empty() || segment == "." || segment == "..") {
-            return quoted(key, 256) +
+            return detail::quoted(key, 256) +
                    " has a segment that is empty, '.' or '..', which no path of Consul's API can "
                    "name: leave it out";
         }

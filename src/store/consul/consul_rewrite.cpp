@@ -62,7 +62,8 @@ private:
                 put_back(ask, *keys[i], info_);
                 continue;
             }
-            auto note = note_of(keys[i]->value).value_or(owner_note());
+            const auto was = note_of(keys[i]->value);
+            auto note = was ? *was : owner_note();
             note.id = id_;
             note.since = c->since;
             note.held = c->held_at;

@@ -47,7 +47,7 @@ std::optional<std::string> consul_token::read_file() {
     const own_descriptor file(::open(file_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     struct ::stat is {};
     if (file.get() >= 0 && ::fstat(file.get(), &is) == 0 && !S_ISREG(is.st_mode)) {
-        return "the file " + quoted(file_, 256) + " cannot be read: it is no regular file";
+        return "the file " + detail::quoted(file_, 256) + " cannot be read: it is no regular file";
     }
     std::string text(longest + 3, '\0');
     const auto n = file.get() < 0 ? -1 : ::read(file.get(), text.data(), text.size());

@@ -94,7 +94,8 @@ bool parser::option(std::string_view key, const std::string& value) {
     if (key == "prefix") return prefix(value);
     if (key == "keys") {
         out_.plain_keys = value == "plain";
-        return out_.plain_keys || wrong("keys is plain, or left out, and not " + quoted(value));
+        return out_.plain_keys ||
+               wrong("keys is plain, or left out, and not " + detail::quoted(value));
     }
     if (key == "token_epoch") {
         const auto epoch = epoch_option(value, wrong_);

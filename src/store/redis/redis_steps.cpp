@@ -33,10 +33,10 @@ std::optional<redis_refusal> refusal_of(const redis_step& step, const resp_reply
     if (word.empty()) return {};
     const bool denied = word == "NOAUTH" || word == "WRONGPASS" || word == "NOPERM";
     const std::string_view line = reply.text;
-    return redis_refusal{
-        denied ? errc::denied : errc::unavailable,
-        "the server refused " + step.words.front() + ": " +
-            (may_hold_password(step, line) ? std::string(word) : quoted(line, longest_line))};
+    return redis_refusal{denied ? errc::denied : errc::unavailable,
+                         "the server refused " + step.words.front() + ": " +
+                             (may_hold_password(step, line) ? std::string(word)
+                                                            : detail::quoted(line, longest_line))};
 }
 
 std::vector<redis_step> login_steps(const redis_login& login, unsigned database) {

@@ -229,7 +229,7 @@ bool parser::option(std::string_view key, std::string value) {
 bool parser::tls_option(std::string_view key, const std::string& value) {
     if (key == "tls" || key == "verify") {
         if (value != "yes" && value != "no") {
-            return wrong(std::string(key) + " is yes or no, not " + quoted(value));
+            return wrong(std::string(key) + " is yes or no, not " + detail::quoted(value));
         }
         if (key == "tls" && value == "no" && with_tls_) {
             return wrong("rediss:// is with TLS; without it the URL begins with redis://");

@@ -209,9 +209,10 @@ std::optional<resp_reply> resp_reader::next() {
     void* mark = nullptr;
     if (::redisReaderGetReply(in.reader.get(), &mark) != REDIS_OK) {
         // Ours says more than hiredis', which takes a refusal for lack of memory.
-        in.build.refuse(resp_fault::kind_t::malformed,
-                        "the server sent what is no reply of Redis: " +
-                            quoted(std::string_view(in.reader->errstr), sizeof in.reader->errstr));
+        in.build.refuse(
+            resp_fault::kind_t::malformed,
+            "the server sent what is no reply of Redis: " +
+                detail::quoted(std::string_view(in.reader->errstr), sizeof in.reader->errstr));
         return {};
     }
     if (mark != nullptr) {

@@ -40,7 +40,7 @@ std::string text_of(const std::string& json, const std::string& name) {
     return json.substr(begin, json.find('"', begin) - begin);
 }
 
-std::string quoted(const std::string& text) {
+std::string in_quotes(const std::string& text) {
     std::string all = "\"";
     for (const char c : text) {
         if (c == '"' || c == '\\') all += '\\';
@@ -149,32 +149,32 @@ std::string test_consul::configuration(std::size_t i) const {
                       R"("performance":{"raft_multiplier":1},"leave_on_terminate":false,)"
                       R"("gossip_lan":{"gossip_interval":"20ms","probe_interval":"200ms",)"
                       R"("probe_timeout":"100ms"},"limits":{"http_max_conns_per_client":)";
-    all += std::to_string(settings_.connections) + R"(},"encrypt":)" + quoted(gossip_key_) +
+    all += std::to_string(settings_.connections) + R"(},"encrypt":)" + in_quotes(gossip_key_) +
            R"(,"node_name":"n)" + std::to_string(i) + R"(","bootstrap_expect":)" +
-           std::to_string(size()) + R"(,"data_dir":)" + quoted((place(i) / "data").string()) +
+           std::to_string(size()) + R"(,"data_dir":)" + in_quotes((place(i) / "data").string()) +
            R"(,"autopilot":{"cleanup_dead_servers":)" +
            (settings_.cleanup_dead_servers ? "true" : "false") + R"(},"session_ttl_min":)" +
-           quoted(settings_.session_ttl_min) + R"(,"ports":{"http":)" + port(n.http) +
+           in_quotes(settings_.session_ttl_min) + R"(,"ports":{"http":)" + port(n.http) +
            R"(,"https":)" + (tls ? port(n.https) : "-1") + R"(,"server":)" + port(n.server) +
            R"(,"serf_lan":)" + port(n.gossip) +
            R"(,"serf_wan":-1,"dns":-1,"grpc":-1,"grpc_tls":-1})";
     if (size() > 1) {
         all += R"(,"retry_interval":"1s","retry_join":[)";
         for (std::size_t k = 0; k < size(); ++k) {
-            all += (k > 0 ? "," : "") + quoted("127.0.0.1:" + port(nodes_[k].gossip));
+            all += (k > 0 ? "," : "") + in_quotes("127.0.0.1:" + port(nodes_[k].gossip));
         }
         all += "]";
     }
     if (const auto& token = settings_.management_token; !token.empty()) {
         all += R"(,"acl":{"enabled":true,"default_policy":"deny","tokens":{)"
                R"("initial_management":)" +
-               quoted(token) + R"(,"agent":)" + quoted(token) + "}}";
+               in_quotes(token) + R"(,"agent":)" + in_quotes(token) + "}}";
     }
     if (tls) {
-        all += R"(,"tls":{"https":{"cert_file":)" + quoted(settings_.certificate) +
-               R"(,"key_file":)" + quoted(settings_.key);
+        all += R"(,"tls":{"https":{"cert_file":)" + in_quotes(settings_.certificate) +
+               R"(,"key_file":)" + in_quotes(settings_.key);
         if (const auto& ca = settings_.client_ca; !ca.empty()) {
-            all += R"(,"verify_incoming":true,"ca_file":)" + quoted(ca);
+            all += R"(,"verify_incoming":true,"ca_file":)" + in_quotes(ca);
         }
         all += "}}";
     }
@@ -295,7 +295,8 @@ void test_consul::clear() const {
 std::string test_consul::token_for(const std::string& rules) const {
     static std::atomic<int> made_before = 0;
     const auto policy = "p" + std::to_string(made_before++);
-    must("PUT", "/v1/acl/policy", R"({"Name":")" + policy + R"(","Rules":)" + quoted(rules) + "}");
+    must("PUT", "/v1/acl/policy",
+         R"({"Name":")" + policy + R"(","Rules":)" + in_quotes(rules) + "}");
     const auto made =
         must("PUT", "/v1/acl/token", R"({"Policies":[{"Name":")" + policy + R"("}]})");
     return text_of(made, "SecretID");
