@@ -8,11 +8,14 @@ function(trinco_mutant_test test_binary filter mutant)
   if(NOT TRINCO_MUTANTS)
     return()
   endif()
-  add_test(NAME mutants.${test_binary}.${mutant}
+  string(REGEX REPLACE "[^A-Za-z]+" "." suite ${filter})
+  string(REGEX REPLACE "\\.$" "" suite ${suite})
+  set(name mutants.${suite}.${mutant})
+  add_test(NAME ${name}
            COMMAND ${CMAKE_COMMAND}
              -D test=$<TARGET_FILE:${test_binary}> -D filter=${filter} -D mutant=${mutant}
              -P ${PROJECT_SOURCE_DIR}/cmake/run_mutant.cmake)
   trinco_add_to_group(tests_mutants ${test_binary})
-  set_tests_properties(mutants.${test_binary}.${mutant} PROPERTIES LABELS mutants TIMEOUT 300
+  set_tests_properties(${name} PROPERTIES LABELS mutants TIMEOUT 300
                        SKIP_REGULAR_EXPRESSION "nothing to run it on")
 endfunction()
