@@ -43,9 +43,9 @@ std::string counted(std::size_t n, std::string_view what) {
 }
 
 template <class Words>
-std::string joined(const Words& words) {
+std::string joined(const Words& all) {
     std::string text;
-    for (const auto& word : words) text += (text.empty() ? "" : ", ") + word;
+    for (const auto& one : all) text += (text.empty() ? "" : ", ") + one;
     return text;
 }
 

@@ -40,9 +40,9 @@ std::string counted(std::size_t n, std::string_view what) {
     return std::to_string(n) + " " + std::string(what) + (n == 1 ? "" : "s");
 }
 
-std::string joined(const std::vector<std::string>& words) {
+std::string joined(const std::vector<std::string>& all) {
     std::string text;
-    for (const auto& word : words) text += (text.empty() ? "" : ", ") + word;
+    for (const auto& one : all) text += (text.empty() ? "" : ", ") + one;
     return text;
 }
 
