@@ -1,5 +1,7 @@
 # Writes redis_scripts.cpp: each script as a text, its pieces before it, in the order of its line
-# "-- uses: ...". Called with -DLUA=<folder> -DOUT=<file>.
+# "-- uses: ...". A piece of the line "-- late: ..." becomes a function of that name, which the
+# pieces before it may call, too; it returns a table of what it makes. Called with -DLUA=<folder>
+# -DOUT=<file>.
 cmake_minimum_required(VERSION 3.25)
 
 set(names exchange look probe control inspect index)
@@ -13,11 +15,23 @@ foreach(name IN LISTS names)
     message(FATAL_ERROR "${name}.lua has no line '-- uses: ...'")
   endif()
   string(REPLACE " " ";" pieces "${CMAKE_MATCH_1}")
+  set(late "")
+  if(script MATCHES "\n-- late: ([a-z0-9_ ]+)\n")
+    string(REPLACE " " ";" late "${CMAKE_MATCH_1}")
+  endif()
   set(body "")
+  if(late)
+    list(JOIN late ", " all_late)
+    set(body "local ${all_late}\n\n")
+  endif()
   list(REMOVE_ITEM pieces nothing)
   foreach(piece IN LISTS pieces)
     file(READ "${LUA}/${piece}.lua" text)
     string(APPEND body "${text}\n")
+  endforeach()
+  foreach(piece IN LISTS late)
+    file(READ "${LUA}/${piece}.lua" text)
+    string(APPEND body "function ${piece}()\n${text}end\n\n")
   endforeach()
   string(APPEND body "${script}")
   string(SHA1 sha "${time_source}${body}")

@@ -36,8 +36,8 @@ std::optional<loaded_scripts::bug> lua_mutant(std::string_view name) {
                                    "if r.state ~= HALF_OPEN"};
     }
     if (name == mutants[1]) {
-        return loaded_scripts::bug{s::probe, "save_record(t, granted or r.changed)",
-                                   "save_record(t, true)"};
+        return loaded_scripts::bug{s::probe, "save_record(t, granted or r.changed,",
+                                   "save_record(t, true,"};
     }
     if (name == mutants[2]) {
         return loaded_scripts::bug{s::probe, "if at_cap or free_slots() == 0 then",

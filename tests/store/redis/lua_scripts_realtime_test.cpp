@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -83,6 +84,15 @@ protected:
     }
     script_answer<glance> look(test_connection& to, const view& mine = {}) {
         return glance_from(run(to, call_of("test", look_request{breaker, mine})));
+    }
+    // Sorted by name: a server that is still rehashing gives them in another order each time.
+    std::map<std::string, std::string> fields(const std::string& key) {
+        const resp_reply all = on().call({"HGETALL", key});
+        std::map<std::string, std::string> found;
+        for (std::size_t k = 0; k + 1 < all.elements.size(); k += 2) {
+            found[all.elements[k].text] = all.elements[k + 1].text;
+        }
+        return found;
     }
     [[nodiscard]] std::int64_t keys() { return on().call({"DBSIZE"}).integer; }
 
@@ -251,7 +261,8 @@ TEST_F(LuaScripts, LeaveAKeyOfAnotherTypeAlone) {
 TEST_F(LuaScripts, LookWithoutTheRightToWrite) {
     const view after = control(control_verb::trip, 1);
     const auto key = breaker_keys("test", breaker)[0];
-    const std::string before = on().call({"DUMP", key}).text;
+    const auto before = fields(key);
+    ASSERT_FALSE(before.empty());
     on().call({"ACL", "SETUSER", "reader", "on", ">secret", "~" + key, "-@all", "+auth", "+eval",
                "+evalsha", "+evalsha_ro", "+time", "+hmget"});
     test_connection reader(socket());
@@ -269,7 +280,7 @@ TEST_F(LuaScripts, LookWithoutTheRightToWrite) {
     if (read_only.text.find("unknown command") == std::string::npos) {
         EXPECT_EQ(glance_from(read_only).value.fleet.era, after.era) << read_only.text;
     }
-    EXPECT_EQ(on().call({"DUMP", key}).text, before);
+    EXPECT_EQ(fields(key), before);
 }
 
 TEST_F(LuaScripts, LookMakesNoKey) {

@@ -59,7 +59,7 @@ local function line(...)
   end
   text('\n')
 end
-if not load_record() then return 'newer' end
+if not load_record({}) then return 'newer' end
 if r.is_new then return 'absent' end
 load_voters()
 line(r.clock, r.skew, r.era, r.rev, r.state, r.ends, r.since, r.backoff_level, r.over, r.over_ends)
@@ -75,7 +75,7 @@ local current, size = floor(r.clock / r.rules.slice_length), r.rules.window_slic
 put_window(r.window, current, size)
 put_window(r.recent, floor(r.clock / r.rules.sync_interval), 3)
 for _, l in ipairs(r.leases) do line('lease', l[1], l[2], l[3], l[4]) end
-for _, s in ipairs(late_list('settled')) do line('settled', s[1], s[2], s[3] and 1 or 0) end
+for _, s in ipairs(r.settled) do line('settled', s[1], s[2], s[3] and 1 or 0) end
 local ids = redis.call('HGET', KEYS[1], 'control_ids') or ''
 for at = 1, #ids, 28 do
   local id, time = struct.unpack('<c20d', ids, at)

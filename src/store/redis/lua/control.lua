@@ -1,7 +1,8 @@
 -- control: an operator's hand. Version 1. See src/core/breaker/record.hpp for what is decided, and
 -- record.lua for the layout.
 --
--- uses: window record options views
+-- uses: record eras saving
+-- late: layout_1 option_texts options
 -- KEYS   1 record, 2 voters, 3 instances
 -- ARGV   1 channel, 2 breaker's name, 3 id, a decimal of 64 bits that stays a text, 4 verb, 5 what
 --        it is attributed to ("after the fix (by ann)"), 6 expires in ms (0: the verb's default),
@@ -12,7 +13,7 @@
 -- Cost   constant, whatever the fleet: at most 64 remembered ids
 
 local now = store_time()
-if not load_record({'control_ids'}) then return {'newer'} end
+if not load_record({'leases', 'window', 'recent', 'control_ids'}) then return {'newer'} end
 if not r.is_new then redis.call('HGET', KEYS[2], '') end  -- refused when it is no hash
 
 local max_controls, control_memory = 64, 3600 * 1000000
@@ -20,21 +21,19 @@ local default_override_ms = 24 * 3600 * 1000
 local verb, attribution, expires = ARGV[4], ARGV[5], tonumber(ARGV[6])
 
 -- Ids are remembered as 20 characters and the time, oldest first.
-local id_layout, id_size = '<c20d', 28
+local id_size = 28
 
 -- True when this id is new; it is known from now on.
 local function is_first(id, t)
-  local all, wanted, from, at = field('control_ids') or '', string.format('%-20s', id), 1, 0
+  local all, wanted, from = field('control_ids') or '', string.format('%-20s', id), 1
   while from < #all and t - struct.unpack('<d', all, from + 20) >= control_memory do
     from = from + id_size
   end
-  all = sub(all, from)
+  local at = from - 1
   repeat at = string.find(all, wanted, at + 1, true) until not at or at % id_size == 1
-  if not at then
-    if #all >= max_controls * id_size then all = sub(all, 1 + id_size) end
-    all = all .. struct.pack(id_layout, wanted, t)
-  end
-  r.control_ids = all
+  if not at and #all - from + 1 >= max_controls * id_size then from = from + id_size end
+  if from > 1 then all = sub(all, from) end
+  r.control_ids = at and all or all .. wanted .. struct.pack('<d', t)
   return not at
 end
 
@@ -56,38 +55,38 @@ local function start_anew(t)
   forgive_all()
 end
 
-local carry_out = {
-  trip = function(t)
-    enter_open(t, expires ~= 0 and expires or r.rules.open_for_ms, attribution)
-  end,
-  reset = start_anew,
-  force_open = function(t) put_override(FORCED_OPEN, t) end,
-  disable = function(t) put_override(DISABLED, t) end,
-  observe = function(t) put_override(OBSERVING, t) end,
-  resume = drop_override,
-  unset = unset_options,
-  forget = function(t)
+local function carry_out(governing, t)
+  if verb == 'trip' then
+    enter_open(t, expires ~= 0 and expires or single_rule('open_for_ms', 8), attribution)
+  elseif verb == 'reset' then
+    start_anew(t)
+  elseif verb == 'force_open' then
+    put_override(FORCED_OPEN, t)
+  elseif verb == 'disable' then
+    put_override(DISABLED, t)
+  elseif verb == 'observe' then
+    put_override(OBSERVING, t)
+  elseif verb == 'resume' then
     drop_override(t)
-    unset_options(t)
+  elseif verb == 'set' then
+    options().set(ARGV[7], governing, expires * 1000, t)
+  elseif verb == 'unset' then
+    options().unset(t)
+  elseif verb == 'forget' then
+    drop_override(t)
+    options().unset(t)
     r.totals = {0, 0, 0, 0, 0, 0}
     start_anew(t)
+  else
+    error('no such verb: ' .. verb)
   end
-}
+end
 
 local t = tick(now)
 expire(t)
-local laid = verb == 'set' and laid_over(r.options, merged_pairs(r.set_options, ARGV[7]))
-local is_valid = verb ~= 'set' or laid
-if is_valid and is_first(ARGV[3], t) then
-  if verb == 'set' then
-    r.set_options = merged_pairs(r.set_options, ARGV[7])
-    r.set_ends = t + (expires ~= 0 and expires * 1000 or default_set)
-    govern(laid, next_stamp(t, true))
-    bump_by_operator(t)
-  else
-    carry_out[verb](t)
-  end
-end
+local governing = verb == 'set' and options().with_set(ARGV[7])
+local is_valid = verb ~= 'set' or governing
+if is_valid and is_first(ARGV[3], t) then carry_out(governing, t) end
 local ttl = save_record(t, is_valid)
 local view = view_reply(t)
 local published = publish(ARGV[1], ARGV[2], view)

@@ -1,7 +1,8 @@
 -- inspect: what operators see of one breaker. Writes nothing. Version 1. See record.lua for the
 -- layout.
 --
--- uses: window record options views parties judging
+-- uses: record window voters judging
+-- late: layout_1 option_texts
 -- KEYS   1 record, 2 voters, 3 instances
 -- ARGV   none
 -- Reply  {'ok', view, window's six counts, live voters, voters failing, probes_left, next_exchange
@@ -13,7 +14,7 @@
 -- Cost   linear in voters and shares
 
 local now = store_time()
-if not load_record() then return {'newer'} end
+if not load_record({'leases', 'window', 'options', 'totals'}) then return {'newer'} end
 if r.is_new then return {'absent'} end
 load_voters()
 

@@ -1,23 +1,11 @@
--- What counts mean (src/core/breaker/policy.cpp), and how many voters are failing. A rate is
--- compared after the division, which is what a person means by it.
-local function at_rate(hits, calls, rate) return hits ~= 0 and hits / calls >= rate end
-
+-- What counts mean (src/core/breaker/policy.cpp), how many voters are failing, and what else a
+-- verdict and a report tell.
 local function is_too_slow(n)
   local p = r.rules
   return p.slow_calls == 1 and at_rate(slow(n), judged(n), p.slow_call_rate)
 end
 
 local function slice_number(t) return floor(t / r.rules.slice_length) end
-
--- Why a window with these counts opens the breaker, or nil.
-local function judge(n)
-  local p = r.rules
-  if p.failure_count ~= 0 and n[2] >= p.failure_count then return 'failure_count' end
-  local calls = judged(n)
-  if calls < p.minimum_calls then return nil end
-  if at_rate(n[2], calls, p.failure_rate) then return 'failure_rate' end
-  return is_too_slow(n) and 'slow_call_rate' or nil
-end
 
 local function is_failing(n, live)
   local p = r.rules
@@ -32,22 +20,29 @@ end
 -- The live voters, and how many of them are failing. A window without anything bad is not brought
 -- up to date for it: counts only leave by that.
 local function take_census(t)
-  local live, failing, since = live_voters(t), 0, t - r.rules.live_for
-  local current, size = slice_number(t), r.rules.window_slices
+  local live, failing, since = 0, 0, t - r.rules.live_for
+  local current, size, gen = slice_number(t), r.rules.window_slices, r.window_gen
   advance(r.window, current, size)
-  local outdated = {}
-  for name, bytes in pairs(r.packed) do
-    local heard, bad = glance_at(bytes)
-    if bad ~= 0 and heard ~= 0 and heard >= since then
-      local n, oldest = judged_part(bytes)
-      if oldest <= current - size then
-        outdated[#outdated + 1] = name
-      elseif is_failing(n, live) then
-        failing = failing + 1
-      end
+  local suspects = {}
+  for name, bytes in pairs(packed) do
+    local heard, of, failure, slow_success, slow_failure = struct.unpack('<ddddd', bytes)
+    if heard ~= 0 and heard >= since then
+      live = live + 1
+      if of == gen and failure + slow_success + slow_failure ~= 0 then suspects[name] = bytes end
     end
   end
-  for _, name in ipairs(outdated) do voter(name) end
+  for _, v in pairs(r.voters) do
+    if is_live(v, t) then live = live + 1 end
+  end
+  for name, bytes in pairs(suspects) do
+    local failure, slow_success, slow_failure, success, _, _, oldest =
+      struct.unpack('<ddddddd', bytes, 17)
+    if oldest <= current - size then
+      voter(name)
+    elseif is_failing({success, failure, slow_success, slow_failure}, live) then
+      failing = failing + 1
+    end
+  end
   for _, v in pairs(r.voters) do
     local n = v.window.sum
     if n[2] + slow(n) ~= 0 and is_live(v, t) then
@@ -56,3 +51,15 @@ local function take_census(t)
   end
   return live, failing
 end
+
+local function instance_from(name, bytes)
+  local p = cmsgpack.unpack(bytes)
+  local window = p[5] == r.window_gen and p[6] or nil
+  return {name = name, voter = p[1], heard = p[2], last_seq = p[3], own_stamp = p[4],
+    window = window_of(window, 'ic:' .. name)}
+end
+
+local function pace() return max(r.rules.sync_interval_ms, spread_of()) end
+
+-- As a verdict tells it: 0 while closed.
+local function probes_left() return r.state == CLOSED and 0 or free_slots() end

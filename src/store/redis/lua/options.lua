@@ -1,26 +1,8 @@
--- The options that govern (src/core/breaker/record_options.cpp). Every text is one that to_text()
--- makes, or for `set` a part of it: the caller checks each pair and writes it in that form, so that
--- here only what two options say about each other is left to check.
+-- The options that govern (src/core/breaker/record_options.cpp), for who changes them. Every text
+-- is one that to_text() makes, or for `set` a part of it: the caller checks each pair and writes it
+-- in that form, so that here only what two options say about each other is left to check.
 local default_set = 30 * 24 * 3600 * 1000000
-
-local function bump()
-  r.rev = r.rev + 1
-  r.changed = true
-end
-
-local function bump_by_operator(t)
-  r.rev = max(r.rev + 1, t)
-  r.changed = true
-end
-
-local function clear_windows()
-  clear_window(r.window)
-  clear_window(r.recent)
-  r.suspect_since = 0
-  for _, v in pairs(r.voters) do clear_window(v.window) end
-  r.window_gen = r.window_gen + 1
-  if r.me then clear_window(r.me.window) end
-end
+local texts = option_texts()
 
 -- Greater than any the record has seen; odd for those that an operator set.
 local function next_stamp(t, is_set)
@@ -29,11 +11,11 @@ local function next_stamp(t, is_set)
 end
 
 local function govern(text, stamp)
-  local rules = parse_rules(text)
+  local rules = texts.parse(text)
   if rules.window ~= r.rules.window or rules.window_slices ~= r.rules.window_slices then
     clear_windows()
   elseif rules.sync_interval ~= r.rules.sync_interval then
-    clear_window(r.recent)
+    clear_own_window('recent', 'recent_cells')
   end
   r.options, r.rules, r.options_stamp = text, rules, stamp
 end
@@ -46,7 +28,7 @@ end
 -- The pairs of both, those of `over` where a key is in both; in the order of the options.
 local function merged_pairs(under, over)
   local all, out = pairs_of(over, pairs_of(under, {})), {}
-  for key in string.gmatch(default_options, '(%S+)=') do
+  for key in string.gmatch(texts.default, '(%S+)=') do
     if all[key] then out[#out + 1] = key .. '=' .. all[key] end
   end
   return table.concat(out, ' ')
@@ -54,8 +36,8 @@ end
 
 -- What governs when these pairs go on top of all options; nil where two contradict each other.
 local function laid_over(text, set)
-  local all = merged_pairs(text == '' and default_options or text, set)
-  local p = parse_rules(all)
+  local all = merged_pairs(text == '' and texts.default or text, set)
+  local p = texts.parse(all)
   if p.window_slices > floor(p.window_ms / 10) or p.open_max < p.open_for
       or p.key_ttl < p.live_for then
     return nil
@@ -87,28 +69,26 @@ local function restore(text, stamp, t)
   govern(text, stamp)
 end
 
--- Stamps, adopts; answers the sender's own stamp.
-local function accept_options(i, options, own_stamp, known_stamp, repeated, t)
-  if own_stamp ~= 0 then i.own_stamp = own_stamp end
-  if options == '' then return i.own_stamp end
+-- A sender's options: stamps them, or adopts what they bring back; answers the sender's own stamp,
+-- of which `before` is known. own_stamp: as the sender says, 0 when it has none yet.
+local function accept(text, before, own_stamp, known_stamp, repeated, t)
   if own_stamp ~= 0 then
     local lost = r.options == ''
-    if not lost and known_stamp <= r.options_stamp then return i.own_stamp end
-    restore(options, known_stamp, t)
+    if not lost and known_stamp <= r.options_stamp then return before end
+    restore(text, known_stamp, t)
     if not lost then bump() end
-    return i.own_stamp
+    return before
   end
-  if repeated and i.own_stamp ~= 0 then return i.own_stamp end
-  if options ~= r.configured_options then
-    local before = r.options_stamp
-    configure(options, next_stamp(t, false), t)
-    if r.options_stamp ~= before then bump() end
+  if repeated and before ~= 0 then return before end
+  if text ~= r.configured_options then
+    local governed = r.options_stamp
+    configure(text, next_stamp(t, false), t)
+    if r.options_stamp ~= governed then bump() end
   end
-  i.own_stamp = r.configured_stamp
-  return i.own_stamp
+  return r.configured_stamp
 end
 
-local function unset_options(t)
+local function unset(t)
   if r.set_ends == 0 then return end
   r.set_options, r.set_ends = '', 0
   -- What is beneath was lost with an older record: what was set goes on as if it were configured.
@@ -118,3 +98,16 @@ local function unset_options(t)
   govern(text, stamp)
   bump_by_operator(t)
 end
+
+-- What would govern with these pairs set on top; nil where two contradict each other.
+local function with_set(pairs) return laid_over(r.options, merged_pairs(r.set_options, pairs)) end
+
+-- `lasts` in microseconds, 0: as long as is usual.
+local function set(pairs, text, lasts, t)
+  r.set_options = merged_pairs(r.set_options, pairs)
+  r.set_ends = t + (lasts ~= 0 and lasts or default_set)
+  govern(text, next_stamp(t, true))
+  bump_by_operator(t)
+end
+
+return {accept = accept, unset = unset, with_set = with_set, set = set}

@@ -1,23 +1,7 @@
--- Voters and instances: who was heard, who counts, who is forgotten
+-- Voters and instances, kept: who was heard, who is forgotten, and what is written of them
 -- (src/core/breaker/record_parties.cpp).
-local max_voters, max_instances = 512, 4096
-
--- A batch is repeated for at most one window and must be known as counted for longer.
-local function memory_of() return max(r.rules.live_for, 2 * r.rules.window) end
-
-local function is_live(v, t) return v.heard ~= 0 and t - v.heard <= r.rules.live_for end
-
-local function live_voters(t)
-  local n, since = 0, t - r.rules.live_for
-  for _, bytes in pairs(r.packed) do
-    local heard = heard_at(bytes)
-    if heard ~= 0 and heard >= since then n = n + 1 end
-  end
-  for _, v in pairs(r.voters) do
-    if is_live(v, t) then n = n + 1 end
-  end
-  return n
-end
+local max_voters = 512
+local gone, is_gone, gone_voters = {}, {}, {}
 
 -- min(quorum, live), at least 1; all of it while the record may have forgotten voters.
 local function quorum_of(live, t)
@@ -27,13 +11,12 @@ local function quorum_of(live, t)
 end
 
 local function drop_instance(name)
-  r.gone[#r.gone + 1] = name
-  r.is_gone[name] = true
+  gone[#gone + 1] = name
+  is_gone[name] = true
 end
 
 local function drop_voter(name)
-  r.gone_voters = r.gone_voters or {}
-  r.gone_voters[#r.gone_voters + 1] = name
+  gone_voters[#gone_voters + 1] = name
   r.voters[name] = nil
 end
 
@@ -41,7 +24,8 @@ local function sweep(t)
   local p = r.rules
   if t - r.swept_at < floor(p.live_for_ms / 8) * 1000 then return end
   r.swept_at = t
-  local memory = memory_of()
+  -- A batch is repeated for at most one window and must be known as counted for longer.
+  local memory = max(p.live_for, 2 * p.window)
   if r.is_new then
     r.live_instances = 0
   else
@@ -80,55 +64,56 @@ local function voter_of(name, t)
   return v
 end
 
-local function instance_from(name, bytes)
-  local p = cmsgpack.unpack(bytes)
-  local window = p[5] == r.window_gen and p[6] or nil
-  return {name = name, voter = p[1], heard = p[2], last_seq = p[3], own_stamp = p[4],
-    window = window_of(window, 'ic:' .. name)}
+local function packed_voter(v)
+  local n = v.window.sum
+  return struct.pack(voter_layout, v.heard, r.window_gen, n[2], n[3], n[4], n[1], n[5], n[6],
+    v.window.oldest, v.asked, v.succeeded, v.failed, v.settled_at, v.set_aside and 1 or 0)
 end
 
--- The sender, registered if it is not known; the second value says whether it was.
-local function instance_of(name, voter, t)
-  local bytes = not r.is_new and not r.is_gone[name] and field('i:' .. name)
-  if bytes then
-    r.me = instance_from(name, bytes)
-  else
-    r.me = {name = name, heard = 0, last_seq = 0, own_stamp = 0,
-            window = window_of(nil, 'ic:' .. name)}
-    if not r.is_new and redis.call('ZCARD', KEYS[3]) - #r.gone >= max_instances then
-      local oldest = redis.call('ZRANGE', KEYS[3], #r.gone, #r.gone)[1]
-      drop_instance(oldest)
-    end
-  end
+-- Their fields of KEYS[1].
+local function put_parties(out)
+  for _, v in pairs(r.voters) do put_window(out, v.window) end
   local i = r.me
-  if i.heard == 0 or t - i.heard > r.rules.live_for then r.live_instances = r.live_instances + 1 end
-  i.heard, i.voter = t, voter
-  return i, bytes and true or false
+  if i then
+    put_window(out, i.window)
+    out[#out + 1] = 'i:' .. i.name
+    out[#out + 1] = cmsgpack.pack({i.voter, i.heard, i.last_seq, i.own_stamp, r.window_gen,
+                                   packed_window(i.window)})
+  end
 end
 
--- The time over which the live instances share the budget of one exchange each, in milliseconds.
-local function spread_of() return floor(r.live_instances * 1000 / r.rules.exchange_budget) end
-local function pace() return max(r.rules.sync_interval_ms, spread_of()) end
-
--- The probe results that count: those of voters that are not set aside.
-local function count_results()
-  local succeeded, failed = 0, 0
-  for _, v in pairs(all_voters()) do
-    if not v.set_aside then
-      succeeded, failed = succeeded + v.succeeded, failed + v.failed
+local function forget_the_gone()
+  local old = {}
+  for _, name in ipairs(gone) do
+    if not (r.me and r.me.name == name) then
+      old[#old + 1] = 'i:' .. name
+      old[#old + 1] = 'ic:' .. name
+      redis.call('ZREM', KEYS[3], name)
     end
   end
-  return succeeded, failed
-end
-
-local function free_slots()
-  local used = #r.leases
-  if r.state == HALF_OPEN then
-    local succeeded, failed = count_results()
-    used = used + succeeded + failed
+  for _, name in ipairs(gone_voters) do
+    if not r.voters[name] then
+      old[#old + 1] = 'c:' .. name
+      redis.call('HDEL', KEYS[2], name)
+    end
   end
-  return max(0, r.rules.half_open_probes - used)
+  in_pieces('HDEL', KEYS[1], old)
 end
 
--- As a verdict tells it: 0 while closed.
-local function probes_left() return r.state == CLOSED and 0 or free_slots() end
+-- KEYS[2] and KEYS[3].
+local function save_parties(refresh, ttl, lives)
+  local out = {}
+  for name, v in pairs(r.voters) do
+    if v.changed or v.window.changed then
+      out[#out + 1] = name
+      out[#out + 1] = packed_voter(v)
+    end
+  end
+  in_pieces('HSET', KEYS[2], out)
+  if refresh or (ttl > 0 and not voters_were_there) then
+    redis.call('PEXPIRE', KEYS[2], lives)
+  end
+  if r.me then redis.call('ZADD', KEYS[3], decimal(r.me.heard), r.me.name) end
+  if refresh then redis.call('PEXPIRE', KEYS[3], lives) end
+  if #gone + #gone_voters > 0 then forget_the_gone() end
+end

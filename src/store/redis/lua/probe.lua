@@ -1,7 +1,8 @@
 -- probe: takes, settles or gives back one probe of half-open. Version 1. See
 -- src/core/breaker/record.hpp for what is decided, and record.lua for the layout.
 --
--- uses: window record options views parties judging
+-- uses: record voters eras saving parties senders
+-- late: layout_1 option_texts options
 -- KEYS   1 record, 2 voters, 3 instances
 -- ARGV   1 instance, 2 voter, 3 channel, 4 breaker's name; 5-13 the sender's view, as in exchange;
 --        14 step: take, success, failure or give_back; 15 token, a decimal of 64 bits that stays a
@@ -13,7 +14,7 @@
 --        prolongs no key's life and makes no key.
 
 local now = store_time()
-if not load_record() then return {'newer'} end
+if not load_record({'leases', 'options'}) then return {'newer'} end
 load_voters()
 
 local max_settled, shortest_retry, longest_retry = 256, 10, 1000
@@ -21,17 +22,17 @@ local token, step = ARGV[15], ARGV[14]
 
 -- Tokens that are spent, oldest first: a take with one of them is a duplicate.
 local function remember(spent, t, granted)
-  local all, from = late_list('settled'), 1
+  local all, from = r.settled, 1
   while all[from] and t - all[from][2] >= r.rules.probe_timeout do from = from + 1 end
   if #all >= max_settled and from == 1 then from = 2 end
   local rest = {}
   for k = from, #all do rest[#rest + 1] = all[k] end
   rest[#rest + 1] = {spent, t, granted}
-  r.late.settled = rest
+  r.settled = rest
 end
 
 local function spent_token()
-  for _, s in ipairs(late_list('settled')) do
+  for _, s in ipairs(r.settled) do
     if s[1] == token then return s end
   end
   return nil
@@ -44,7 +45,14 @@ local function lease_at()
   return nil
 end
 
+local function clamp(x, low, high) return max(low, min(x, high)) end
+
 -- ---- what time and results decide ---------------------------------------------------------------
+
+local function reopen(t, why)
+  r.backoff_level = min(r.backoff_level + 1, max_backoff)
+  enter_open(t, opening_length(t), why)
+end
 
 local function reclaim(t)
   local grace, of_this_era, rest = r.rules.probe_timeout / 10, 0, {}
@@ -221,9 +229,9 @@ end
 
 local t = tick(now)
 expire(t)
-take_over(view_argument(5), t)
+take_over(5, t)
 local granted, retry_after = (step == 'take' and take or settle)(t)
-local ttl = save_record(t, granted or r.changed)
+local ttl = save_record(t, granted or r.changed, put_parties, save_parties)
 local view = view_reply(t)
 local published = publish(ARGV[3], ARGV[4], view)
 local me = voter(ARGV[2])

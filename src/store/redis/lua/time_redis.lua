@@ -4,10 +4,9 @@ local os_library = rawget(_G, 'os')
 local cpu = os_library and os_library.clock
 local first_time, cpu_then
 local function store_time()
+  if first_time then return first_time + math.floor((cpu() - cpu_then) * 1000000) end
   local x = redis.call('TIME')
   local t = x[1] * 1000000 + x[2]
-  if not cpu then return t end
-  if t == first_time then return t + math.floor((cpu() - cpu_then) * 1000000) end
-  first_time, cpu_then = t, cpu()
+  if cpu then first_time, cpu_then = t, cpu() end
   return t
 end
