@@ -31,7 +31,7 @@ OPTIONS = dict(QUICK, open_for_ms=60000, open_max_ms=60000, window_ms=10000, liv
                degraded_after_ms=5000)
 PAUSE = 0.25  # s between rounds
 # docs/decisions/0051-what-fifty-processes-are-measured-by.md
-MOST_OF_BARE = 2.5
+MOST_OF_BARE = 2.2
 DESIGNED = 1.5
 
 

@@ -288,32 +288,14 @@ private:
     std::atomic<std::uint64_t> evaluate_at_judged_{1};
     std::atomic<std::uint64_t> wake_at_bad_{~std::uint64_t{0}};
 
-    // Under the lock from here on.
+    // Under the lock from here on. What an opening asks and sets comes first, in as few lines of
+    // the cache as can be: on a machine with many processes each of them finds all of it cold, and
+    // lets the next one wait (docs/decisions/0053-what-is-touched-when-a-breaker-opens.md).
     alignas(64) mutable std::mutex m_;
-    std::string name_;
-    breaker_options options_;
-    engine_env env_;
-    call_timer* timer_;
-    std::uint64_t random_state_ = 0;
-    double share_ = 0;  // the next random number, 0 <= share < 1; drawn anew once used
-    local_breaker local_;
-    std::vector<std::unique_ptr<time_window>> windows_;  // the last one is in use
-    static constexpr std::size_t remembered = 16;
-    std::array<generation_eras, remembered> eras_{};  // by generation mod remembered
-    bool judge_successes_ = false;                    // an outcome that is not bad may open it, too
-    override_state over_;
-    std::uint64_t overdue_now_ = 0;  // of this generation
-    std::uint64_t overdue_out_ = 0;  // of all
-    std::vector<overdue_table::late_call> found_;
-    counts extra_totals_;  // of outcomes that no window counted
-    counts stale_;
-    std::uint64_t would_have_rejected_ = 0;
-
-    std::shared_ptr<fleet_link> link_owner_;
     bool fleet_seen_ = false;   // has said anything yet
     bool fleet_known_ = false;  // seen, and the store answers: the fleet decides
     bool degraded_ = false;
-    std::string lost_why_;
+    breaker_state obeyed_state_ = breaker_state::closed;  // the fleet's, while it is known
     // The fleet's opening that was in force when the store was lost, by the era of its view and
     // the level of its backoff; era 0: none was.
     struct {
@@ -329,10 +311,31 @@ private:
         nanoseconds until{0};
         std::string reason;
     } ahead_;
+    override_state over_;
+
+    std::string name_;
+    breaker_options options_;
+    engine_env env_;
+    call_timer* timer_;
+    std::uint64_t random_state_ = 0;
+    double share_ = 0;  // the next random number, 0 <= share < 1; drawn anew once used
+    local_breaker local_;
+    std::vector<std::unique_ptr<time_window>> windows_;  // the last one is in use
+    static constexpr std::size_t remembered = 16;
+    std::array<generation_eras, remembered> eras_{};  // by generation mod remembered
+    bool judge_successes_ = false;                    // an outcome that is not bad may open it, too
+    std::uint64_t overdue_now_ = 0;                   // of this generation
+    std::uint64_t overdue_out_ = 0;                   // of all
+    std::vector<overdue_table::late_call> found_;
+    counts extra_totals_;  // of outcomes that no window counted
+    counts stale_;
+    std::uint64_t would_have_rejected_ = 0;
+
+    std::shared_ptr<fleet_link> link_owner_;
+    std::string lost_why_;
     terms fleet_;                 // as last adopted
     nanoseconds fleet_until_{0};  // open: probes are due; closed: end of the ramp
     nanoseconds fleet_over_until_{0};
-    breaker_state obeyed_state_ = breaker_state::closed;
     bool asking_fleet_ = false;           // one caller waits for a probe of the fleet's
     nanoseconds fleet_refused_until_{0};  // no probe is asked for before
     std::uint32_t fleet_probes_out_ = 0;

@@ -72,16 +72,18 @@ void engine::adopt(const terms& t) {
 bool engine::open_ahead(const opening& o) {
     const lock hold(m_);
     if (!fleet_known_ || degraded_ || strict_now() || inherited_.era != 0 ||
-        over_.kind != override_kind::none || fleet_.fleet.state != breaker_state::closed) {
+        over_.kind != override_kind::none || obeyed_state_ != breaker_state::closed) {
         return false;
     }
     const auto now = clock_.coarse();
     const bool again = ahead_.era == o.era;
     ahead_.era = o.era;
-    ahead_.as_of = link_owner_->on.now();
+    ahead_.as_of = link_.load(std::memory_order_relaxed)->on.now();
     ahead_.until = now + nanoseconds(o.remaining);
     ahead_.reason = o.reason;
-    refresh(now);
+    // Nothing else has changed: whoever changes anything refreshes before he leaves the lock.
+    const auto which = mode_for(decision::refuse_fleet, now);
+    gate_.store(generation() << mode_bits | which, std::memory_order_release);
     if (!again) ahead_.at = clock_.precise();
     return true;
 }

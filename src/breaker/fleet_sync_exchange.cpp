@@ -193,7 +193,7 @@ void fleet_sync::impl::exchanged(time_point sent, deadline by, std::error_code e
     } else {
         trips.answered(now - sent);
         meter.exchange_round_trips.record(now - sent);
-        answered(asked_to::write);
+        answered(asked_to::write, now);
         for (std::size_t i = 0; i < done.size(); ++i) settle_item(done[i], sent, verdicts[i]);
         meter.trouble(trouble());
         exchange_in_flight = false;

@@ -27,17 +27,19 @@ inline constexpr time_point never = time_point::max();
 // the fleet_sync, whichever goes first; callbacks under way hold it by shared_ptr and look at
 // `owner`.
 struct fleet_sync::member : std::enable_shared_from_this<member> {
+    // What an opening is asked for comes first, see engine.hpp.
     impl* owner = nullptr;
     fleet_port* port = nullptr;
-    std::string name;
-    breaker_options options;
+    bool degraded = false;
 
     // What is known.
     fleet_port::terms known;
     time_point until{};       // absolute: known.fleet.remaining
     time_point over_until{};  // absolute: known.fleet.over_remaining
-    bool degraded = false;
-    std::string own_text;
+
+    std::string name;
+    breaker_options options;
+    std::string own_text;  // the options
     std::uint64_t own_stamp = 0;
     std::string governing_text;
     std::uint64_t governing_stamp = 0;  // of governing_text, which a view may be ahead of
@@ -158,6 +160,7 @@ struct fleet_sync::impl : std::enable_shared_from_this<impl> {
 
     // Silence of the store: since when, and whether asks should be refused because of it.
     std::optional<time_point> silent_since;
+    time_point trouble_again{};  // when the next look sees whether there is any
     time_point last_answer{};
     bool late = false;
     bool writes_fail = false;  // the last write (exchange or probe) got no answer
@@ -168,7 +171,7 @@ struct fleet_sync::impl : std::enable_shared_from_this<impl> {
     // A look only reads. Servers that take no writes (full, a replica) answer it all the same, so
     // that its answer does not end a silence of writes.
     enum class asked_to : std::uint8_t { read, write };
-    void answered(asked_to what);
+    void answered(asked_to what, time_point now);
     void unanswered(asked_to what, time_point sent, deadline by, std::error_code why);
     // One of these, by the error: the store may have answered, though not about this breaker.
     void failed(member* m, asked_to what, time_point sent, deadline by, std::error_code why);

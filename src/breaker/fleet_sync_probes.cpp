@@ -85,7 +85,7 @@ void fleet_sync::impl::asked(const member_ptr& m, std::uint64_t token, deadline 
     } else {
         if (reply.granted) hold(m, token, sent);
         meter.probe_round_trips.record(now - sent);
-        answered(asked_to::write);
+        answered(asked_to::write, on.now());
         const bool newer = learn(*m, reply.fleet, sent);
         if (!m->known.fleet.newer_than(reply.fleet)) {
             m->known.set_aside = reply.set_aside;
@@ -176,7 +176,7 @@ void fleet_sync::impl::send_settlement(held_probe& p) {
             } else {
                 probes.erase(found);
                 meter.probe_round_trips.record(on.now() - now);
-                answered(asked_to::write);
+                answered(asked_to::write, on.now());
                 if (of && of->owner != nullptr) {
                     const bool newer = learn(*of, reply.fleet, now);
                     if (!of->known.fleet.newer_than(reply.fleet))

@@ -65,10 +65,11 @@ void fleet_sync::impl::looked(const member_ptr& m, time_point sent, deadline by,
         finish_read(m, ec);
         return;
     }
-    meter.look_round_trips.record(on.now() - sent);
+    const auto now = on.now();
+    meter.look_round_trips.record(now - sent);
     meter.cost_of_look(seen.cost);
     m->refusal.clear();
-    answered(asked_to::read);
+    answered(asked_to::read, now);
     const bool newer = !seen.exchange_first && learn(*m, seen.fleet, sent);
     if (seen.exchange_first || m->must_exchange()) {
         // The exchange may stay without an answer. That the fleet has closed waits for it: it tells
@@ -103,7 +104,7 @@ void fleet_sync::impl::read_by_exchange(const member_ptr& m, deadline by) {
             } else {
                 trips.answered(on.now() - now);
                 meter.exchange_round_trips.record(on.now() - now);
-                answered(asked_to::write);
+                answered(asked_to::write, on.now());
                 ec = verdicts.front().error;
                 meter.cost_of_exchange(verdicts.front().cost);
                 m->refusal = ec;

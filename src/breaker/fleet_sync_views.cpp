@@ -13,6 +13,7 @@ using namespace std::chrono_literals;
 namespace {
 
 // A failure noticed that long after it was due means that this process slept.
+constexpr boot_clock::duration trouble_every = 20ms;
 constexpr boot_clock::duration overslept = 250ms;
 constexpr boot_clock::duration resync_jitter = 100ms;
 
@@ -164,12 +165,15 @@ boot_clock::duration fleet_sync::impl::shortest_interval() const noexcept {
     return shortest;
 }
 
-void fleet_sync::impl::answered(asked_to what) {
-    const auto now = on.now();
+void fleet_sync::impl::answered(asked_to what, time_point now) {
     meter.wire(store.traffic());
     const bool serves = what == asked_to::write || !writes_fail;
     if (serves) last_failure.clear();
-    meter.trouble(trouble());
+    // Each strict call is answered by a look, and waits for this; all breakers are asked.
+    if (what == asked_to::write || now >= trouble_again || meter.in_trouble()) {
+        trouble_again = now + trouble_every;
+        meter.trouble(trouble());
+    }
     if (!serves) return;
     writes_fail = false;
     last_answer = now;
@@ -187,7 +191,8 @@ void fleet_sync::impl::failed(member* m, asked_to what, time_point sent, deadlin
     meter.failed(why);
     if (is_silence(why)) return unanswered(what, sent, by, why);
     if (m != nullptr) m->refusal = why;
-    answered(what);
+    trouble_again = {};
+    answered(what, on.now());
 }
 
 std::string fleet_sync::impl::trouble() const {

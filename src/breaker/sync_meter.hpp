@@ -46,6 +46,8 @@ public:
     void recovered(boot_clock::time_point now) noexcept;
     void wire(const store_traffic& t) noexcept;
     void trouble(std::string why);
+    // What was said last is that there is some; the loop's thread.
+    [[nodiscard]] bool in_trouble() const noexcept { return !trouble_.empty(); }
 
     // Any thread. All but the name of the store.
     [[nodiscard]] store_report report(boot_clock::time_point now) const;

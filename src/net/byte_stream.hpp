@@ -5,8 +5,9 @@
 // destroying an op means that it does not run. Nothing here has a deadline of its own: whoever
 // waits sets a timer beside it and drops the op or the stream.
 //
-// At once      one read and one write. A second one of a kind, while the first is pending, is
-//              answered with errc::busy and changes nothing.
+// At once      one read, which may be one that goes on, and one write. A second one of a kind,
+//              while the first is pending or goes on, is answered with errc::busy and changes
+//              nothing.
 // Dropped      A read whose op is dropped loses nothing: what arrives is the next read's. A write
 //              whose op is dropped before its completion may have sent a part, which cannot be
 //              taken back: nothing more can be written then (errc::canceled), though still be read.
@@ -37,6 +38,10 @@ public:
     // Some bytes, as soon as there are any, at most 64 KiB. They are the stream's and valid until
     // the completion returns.
     [[nodiscard]] virtual op read_some(completion<std::string_view> done) = 0;
+    // For whoever reads all that comes, at less cost: as read_some again and again, with the same
+    // function, until it was told the end or an error, or its op is dropped, as it may be inside.
+    // What it throws is reported on stderr, and reading goes on.
+    [[nodiscard]] virtual op read_each(completion<std::string_view> each);
     // All of them, or an error after which it is not known how many went out. The number is that
     // of the bytes. They have been taken by the system then, not by the peer. Writing nothing
     // succeeds.

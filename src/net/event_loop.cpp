@@ -38,12 +38,14 @@ void count_forks() {
 
 // A timer is set anew when that saves more than so much sleep.
 constexpr auto worth_setting = std::chrono::milliseconds(100);
+// One that is near is waited for by the wait itself, which saves a system call; that counts whole
+// milliseconds, and not while the machine is suspended.
+constexpr auto nearest_waited = std::chrono::milliseconds(2);
+constexpr auto farthest_waited = std::chrono::milliseconds(10);
 // Who runs the loop himself waits for an answer that comes sooner than a thread is woken.
 constexpr auto stay_awake = std::chrono::microseconds(200);
 // What posts itself again and again keeps descriptors and timers waiting for so many turns.
 constexpr int most_unlooked = 4;
-// A timer that is set for each message asks for no memory.
-constexpr std::size_t most_spare = 16;
 
 }  // namespace
 
@@ -72,7 +74,6 @@ event_loop::impl::impl()
                    "trinco: cannot create a timer")),
       watched(opened(::epoll_create1(EPOLL_CLOEXEC), "trinco: cannot create an epoll set")) {
     count_forks();
-    spare.reserve(most_spare);
     for (const auto* own : {&bell, &timer}) {
         ::epoll_event e{};
         e.events = EPOLLIN | EPOLLET;
@@ -134,38 +135,42 @@ void event_loop::impl::arm(boot_clock::time_point when) noexcept {
     static_cast<void>(::timerfd_settime(timer.get(), TFD_TIMER_ABSTIME, &spec, nullptr));
 }
 
-// The system's timer stands at the earliest of ours. Waking up for nothing costs more than setting
+// For how long to wait at most. The system's timer stands at the earliest of ours, unless that is
+// so near that the wait itself ends with it. Waking up for nothing costs more than setting
 // it anew; not so each time one of many that are close to each other is dropped. What is due
 // already has its turn without it: in a virtual machine each of its interrupts costs dearly.
-void event_loop::impl::follow_timers() noexcept {
-    if (timers.empty()) return;
-    const auto next = timers.begin()->first.when;
-    if (next >= armed && next - worth_setting <= armed) return;
-    if (next > boot_clock::now()) return arm(next);
-    timers_next = true;
+int event_loop::impl::follow_timers(int wait_ms) noexcept {
+    if (timers.empty()) return wait_ms;
+    const auto next = timers.earliest().when;
+    if (next >= armed && next - worth_setting <= armed) return wait_ms;
+    const auto left = next - boot_clock::now();
+    if (left <= boot_clock::duration(0)) {
+        timers_next = true;
+    } else if (left < nearest_waited || left > farthest_waited) {
+        arm(next);
+    } else {
+        const auto whole =
+            static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(left).count());
+        if (wait_ms < 0 || whole < wait_ms) return whole;
+    }
+    return wait_ms;
 }
 
 void event_loop::impl::run_due() {
     const auto now = boot_clock::now();
-    const auto first_new = next_order;
-    armed = boot_clock::time_point::max();
+    const auto first_new = timers.next_order();
+    if (armed <= now) armed = boot_clock::time_point::max();
     while (!timers.empty() && open.load(std::memory_order_relaxed)) {
-        const key next = timers.begin()->first;
+        const auto& next = timers.earliest();
         if (next.when > now || next.order >= first_new) break;
-        auto due = timers.extract(timers.begin());
-        run_guarded(due.mapped());
-        keep(std::move(due));
+        auto due = timers.take_earliest();
+        run_guarded(due);
     }
 }
 
-void event_loop::impl::keep(std::map<key, function>::node_type node) {
-    node.mapped() = nullptr;  // what this destroys may set or end other timers
-    if (spare.size() < most_spare) spare.push_back(std::move(node));
-}
-
-void event_loop::impl::drop(const key& k) {
+void event_loop::impl::drop(const timer_queue::key& k) {
     if (foreign()) return;
-    if (auto dropped = timers.extract(k)) keep(std::move(dropped));
+    const auto dropped = timers.take(k);
 }
 
 void event_loop::impl::drop_everything() {
@@ -176,7 +181,7 @@ void event_loop::impl::drop_everything() {
     }
     posted.clear();
     batch.clear();
-    { const auto set = std::exchange(timers, {}); }
+    while (!timers.empty()) const auto dropped = timers.take_earliest();
     // One at a time: what a member destroys may be other members.
     while (!members.empty()) members.extract(members.begin()).value()->loop_ended();
 }
@@ -211,8 +216,11 @@ bool event_loop::impl::turn(int wait_ms) {
     bool any = has_next();
     if (!any || ++unlooked >= most_unlooked) {
         unlooked = 0;
-        follow_timers();
-        any = listen(has_next() ? 0 : wait_ms) || has_next();
+        const int wait = follow_timers(wait_ms);
+        const bool sleeps = !has_next();
+        any = listen(sleeps ? wait : 0);
+        if (sleeps && !any && wait != wait_ms) timers_next = true;
+        any = any || has_next();
     }
     if (std::exchange(timers_next, false)) run_due();
     if (std::exchange(drain_next, false)) drain();
@@ -346,17 +354,7 @@ void event_loop::post(unique_function<void()> f) {
 op event_loop::at(deadline when, unique_function<void()> f) {
     if (impl_->foreign() || !impl_->open) return {};
     // Not before now: a stream of timers for the past must not overtake those that are due.
-    const impl::key k{std::max(when, now()), impl_->next_order++};
-    auto& spare = impl_->spare;
-    if (spare.empty()) {
-        impl_->timers.emplace(k, std::move(f));
-    } else {
-        auto node = std::move(spare.back());
-        spare.pop_back();
-        node.key() = k;
-        node.mapped() = std::move(f);
-        impl_->timers.insert(std::move(node));
-    }
+    const auto k = impl_->timers.put(std::max(when, now()), std::move(f));
     return op([alive = std::weak_ptr<impl>(impl_), k] {
         if (const auto s = alive.lock()) s->drop(k);
     });

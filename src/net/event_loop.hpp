@@ -8,7 +8,9 @@
 //
 // Time        CLOCK_BOOTTIME, through one timerfd with an absolute deadline: a timer that fell due
 //             while the machine was suspended fires at once when it wakes, and no step of the wall
-//             clock moves one.
+//             clock moves one. One that is 2 to 10 ms ahead when the loop goes to sleep is waited
+//             for by that sleep: it fires up to a millisecond late, and when the machine is
+//             suspended meanwhile up to 10 ms after it wakes.
 // Threads     post, stop, check, on_thread and run_and_wait: any. Everything else, and the end of
 //             an op: the loop's thread. While no thread runs (before start, after stop) whoever
 //             owns the loop counts as the loop's thread.

@@ -9,7 +9,6 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -18,6 +17,7 @@
 
 #include "net/event_loop.hpp"
 #include "net/own_descriptor.hpp"
+#include "net/timer_queue.hpp"
 
 namespace trinco::detail {
 
@@ -53,12 +53,6 @@ protected:
 
 struct event_loop::impl {
     enum class phase : std::uint8_t { idle, running, ended };
-    struct key {  // of a timer; the order makes it unique
-        boot_clock::time_point when;
-        std::uint64_t order;
-        auto operator<=>(const key&) const = default;
-    };
-
     using function = unique_function<void()>;
 
     impl();
@@ -76,21 +70,20 @@ struct event_loop::impl {
     own_descriptor bell;          // an eventfd, written by other threads when a drain is due
 
     // ---- the loop's thread --------------------------------------------------------------------
-    own_descriptor timer;
-    own_descriptor watched;                // of epoll; whoever is watched is in it by its address
-    std::array<::epoll_event, 32> told{};  // by the last wait
-    int told_at = 0;                       // the next of them
+    // What each turn touches lies together: many processes of one machine may be woken at once.
+    alignas(64) own_descriptor timer;
+    own_descriptor watched;  // of epoll; whoever is watched is in it by its address
+    int told_at = 0;         // the next of those told
     int told_end = 0;
-    std::map<key, function> timers;
-    std::vector<std::map<key, function>::node_type> spare;  // of timers that are over
-    std::uint64_t next_order = 0;
-    boot_clock::time_point armed = boot_clock::time_point::max();  // max: not armed
+    int unlooked = 0;          // turns in which no descriptor was looked at
     bool drain_next = false;   // posted functions have their turn
     bool timers_next = false;  // timers that are due have
-    int unlooked = 0;          // turns in which no descriptor was looked at
+    boot_clock::time_point armed = boot_clock::time_point::max();  // max: not armed
+    std::vector<char> scratch;  // what a socket reads into while its completion runs
+    timer_queue timers;
+    std::array<::epoll_event, 32> told{};  // by the last wait
     std::vector<function> batch;
     std::set<loop_member*> members;
-    std::vector<char> scratch;               // what a socket reads into while its completion runs
     std::array<std::uint64_t, 32> random{};  // from the system, used from the back
     std::size_t random_left = 0;
 
@@ -111,10 +104,10 @@ struct event_loop::impl {
     void ring() noexcept;
     void drain();
     void arm(boot_clock::time_point when) noexcept;
-    void follow_timers() noexcept;
+    // In milliseconds, at most `wait_ms` (-1: for ever).
+    [[nodiscard]] int follow_timers(int wait_ms) noexcept;
     void run_due();
-    void drop(const key& k);
-    void keep(std::map<key, function>::node_type node);
+    void drop(const timer_queue::key& k);
     void drop_everything();
     void run() noexcept;
     // Runs what has its turn; waits at most so many milliseconds (-1: for ever) when nothing has.

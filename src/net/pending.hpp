@@ -18,10 +18,13 @@ public:
         done_ = std::move(done);
         return ++ticket_;
     }
+    // What was taken waits again, by the same ticket.
+    void put_back(completion<T> done) noexcept { done_ = std::move(done); }
     [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(done_); }
     [[nodiscard]] bool is(std::uint64_t ticket) const noexcept {
         return done_ && ticket == ticket_;
     }
+    [[nodiscard]] bool was(std::uint64_t ticket) const noexcept { return ticket == ticket_; }
     [[nodiscard]] completion<T> take() noexcept { return std::move(done_); }
 
 private:

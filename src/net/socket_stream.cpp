@@ -43,23 +43,28 @@ public:
         if (!on_->foreign()) on_->members.erase(this);
     }
 
-    op read_some(completion<std::string_view> done);
+    op read(completion<std::string_view> done, bool on);
     op write(std::string bytes, completion<std::size_t> done);
     void finish();
     void close();
+    void abandon() noexcept;  // the stream is gone: nothing is answered
     void loop_ended() noexcept override;
 
 private:
     void ready_for(watched_descriptor::event what) override;
     void read_now();
+    void tell_each(std::string_view bytes);
     void drop_read(std::uint64_t ticket);
     void write_now();
     void written_later(std::error_code error);
     void drop_write(std::uint64_t ticket);
     void after_write();
+    void read_shut_down();
 
     std::shared_ptr<event_loop::impl> on_;
     watched_descriptor socket_;
+    bool reads_on_ = false;           // who reads is told of all that comes
+    const std::error_code no_error_;  // making one asks the system's library for its category
     pending<std::string_view> reading_;
     pending<std::size_t> writing_;
     std::uint64_t write_ticket_ = 0;
@@ -70,11 +75,12 @@ private:
     bool closed_ = false;
 };
 
-op connection::read_some(completion<std::string_view> done) {
+op connection::read(completion<std::string_view> done, bool on) {
     if (!on_->runs()) return {};
     if (closed_) return refuse(*on_, std::move(done), errc::shut_down);
-    if (reading_) return refuse(*on_, std::move(done), errc::busy);
+    if (reading_ || reads_on_) return refuse(*on_, std::move(done), errc::busy);
     const auto ticket = reading_.put(std::move(done));
+    reads_on_ = on;
     socket_.wait(watched_descriptor::readable);
     return op([weak = weak_from_this(), ticket] {
         if (const auto self = weak.lock()) self->drop_read(ticket);
@@ -94,13 +100,33 @@ void connection::read_now() {
     if (n < 0) {
         const int error = errno;
         if (is_not_ready(error)) return socket_.wait(watched_descriptor::readable);
+        reads_on_ = false;
         return complete<std::string_view>(reading_.take(), system_error_of(error), {});
     }
-    complete<std::string_view>(reading_.take(), {}, {into.data(), static_cast<std::size_t>(n)});
+    const std::string_view bytes(into.data(), static_cast<std::size_t>(n));
+    if (n == 0) reads_on_ = false;
+    if (reads_on_) return tell_each(bytes);
+    complete<std::string_view>(reading_.take(), {}, bytes);
+}
+
+// It may end its op inside, and all that keeps this alive.
+void connection::tell_each(std::string_view bytes) {
+    const auto alive = shared_from_this();
+    socket_.wait(watched_descriptor::readable);
+    auto each = reading_.take();
+    try {
+        each(no_error_, bytes);
+    } catch (...) {
+        report_failure();
+    }
+    if (!reads_on_ || reading_) return;
+    reading_.put_back(std::move(each));
+    if (closed_) read_shut_down();
 }
 
 void connection::drop_read(std::uint64_t ticket) {
-    if (on_->foreign() || !reading_.is(ticket)) return;
+    if (on_->foreign() || !reading_.was(ticket)) return;
+    reads_on_ = false;
     const auto dropped = reading_.take();
 }
 
@@ -172,15 +198,29 @@ void connection::close() {
     if (!on_->runs() || std::exchange(closed_, true)) return;
     socket_.close();
     if (writing_) written_later(errc::shut_down);
-    if (!reading_) return;
+    if (reading_) read_shut_down();
+}
+
+void connection::read_shut_down() {
     on_->post([weak = weak_from_this()] {
         const auto self = weak.lock();
-        if (self && self->reading_) self->reading_.take()(errc::shut_down, {});
+        if (!self || !self->reading_) return;
+        self->reads_on_ = false;
+        self->reading_.take()(errc::shut_down, {});
     });
+}
+
+void connection::abandon() noexcept {
+    closed_ = true;
+    reads_on_ = false;
+    socket_.close();
+    const auto read = reading_.take();
+    const auto write = writing_.take();
 }
 
 void connection::loop_ended() noexcept {
     const auto alive = shared_from_this();  // the completions may own the stream
+    reads_on_ = false;
     const auto read = reading_.take();
     const auto write = writing_.take();
 }
@@ -188,9 +228,13 @@ void connection::loop_ended() noexcept {
 class socket_stream final : public byte_stream {
 public:
     explicit socket_stream(std::shared_ptr<connection> what) noexcept : what_(std::move(what)) {}
+    ~socket_stream() override { what_->abandon(); }
 
     op read_some(completion<std::string_view> done) override {
-        return what_->read_some(std::move(done));
+        return what_->read(std::move(done), false);
+    }
+    op read_each(completion<std::string_view> each) override {
+        return what_->read(std::move(each), true);
     }
     op write(std::string bytes, completion<std::size_t> done) override {
         return what_->write(std::move(bytes), std::move(done));

@@ -176,18 +176,19 @@ TEST(event_loop, timers_fire_in_the_order_of_their_deadlines_and_not_early) {
     };
     std::vector<fired> seen;
     signal_flag done;
-    for (const int ms : {30, 10, 20, 10, 40}) {
-        ops.push_back(on.at(begin + ms * 1ms, [&, ms] {
-            seen.push_back({ms, on.now()});
-            if (ms == 40) done.set();
+    // Far, near enough to be waited for by the wait itself, and nearer than that.
+    for (const int us : {30'000, 10'000, 2'500, 20'000, 3'000, 10'000, 700, 40'000}) {
+        ops.push_back(on.at(begin + us * 1us, [&, us] {
+            seen.push_back({us, on.now()});
+            if (us == 40'000) done.set();
         }));
     }
     on.start();
     ASSERT_TRUE(done.wait());
-    ASSERT_EQ(seen.size(), 5U);
+    ASSERT_EQ(seen.size(), 8U);
     EXPECT_TRUE(std::is_sorted(seen.begin(), seen.end(),
                                [](const fired& a, const fired& b) { return a.which < b.which; }));
-    for (const auto& one : seen) EXPECT_GE(one.at, begin + one.which * 1ms);
+    for (const auto& one : seen) EXPECT_GE(one.at, begin + one.which * 1us);
     on.stop(patience);
 }
 

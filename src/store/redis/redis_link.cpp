@@ -16,7 +16,8 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t write_most = 256 * 1024;  // what waits behind it counts as not sent
 constexpr std::size_t held_most = 64 * 1024;
-constexpr auto settled_after = 1s;  // up for that long: waits begin small again
+constexpr std::size_t held_room = 512;  // what is held first asks for no memory
+constexpr auto settled_after = 1s;      // up for that long: waits begin small again
 
 using entry = link_entry;
 using entry_ptr = std::shared_ptr<entry>;
@@ -165,6 +166,7 @@ void redis_link::impl::retry_in(boot_clock::duration wait) {
 void redis_link::impl::greet() {
     now_in = state::greeting;
     reader = resp_reader(options.limits);
+    amid = false;
     last_heard = on.now();
     read();
     if (options.steps.empty()) return be_admitted();
@@ -295,13 +297,13 @@ void redis_link::impl::write(std::string bytes) {
 }
 
 void redis_link::impl::read() {
-    read_op = stream->read_some([weak = weak_from_this(), mine = connection](
+    if (may_wait) held.reserve(held_room);
+    read_op = stream->read_each([weak = weak_from_this(), mine = connection](
                                     std::error_code error, std::string_view bytes) {
         const auto self = weak.lock();
         if (!self || self->gone || mine != self->connection) return;
         if (error || bytes.empty()) return self->ended(error);
         self->came(bytes);
-        if (!self->gone && mine == self->connection) self->read();
     });
 }
 
@@ -328,12 +330,12 @@ void redis_link::impl::came(std::string_view bytes) {
 // The first thing that every process of a machine does when all of them are told the same: as
 // little as can be done, so that the last of them is not kept waiting by what the others do next.
 bool redis_link::impl::hold(std::string_view bytes) {
-    if (!options.may_wait || now_in != state::up || !awaited.empty() || !reader.idle()) {
+    if (!may_wait || now_in != state::up || !awaited.empty() || amid) {
         return false;
     }
     if (held.size() + bytes.size() > held_most) return false;
     const auto message = resp_message_alone(bytes);
-    if (!message || !options.may_wait(*message)) return false;
+    if (!message || !may_wait(*message)) return false;
     if (held.empty()) {
         held_timer = on.at(last_heard + options.held_for, [weak = weak_from_this()] {
             if (const auto self = weak.lock()) self->digest_held();
@@ -345,17 +347,22 @@ bool redis_link::impl::hold(std::string_view bytes) {
 
 void redis_link::impl::digest_held() {
     if (held.empty()) return;
+    std::string all;
+    all.reserve(held_room);
     held_timer.cancel();
-    digest(std::exchange(held, {}));
+    all.swap(held);
+    digest(all);
 }
 
 void redis_link::impl::digest(std::string_view bytes) {
     const auto mine = connection;
+    amid = true;  // until all of it was heard
     reader.feed(bytes);
     while (auto reply = reader.next()) {
         answered(std::move(*reply));
         if (gone || mine != connection) return;
     }
+    amid = !reader.idle();
     if (const auto* fault = reader.fault()) {
         return broken({std::make_error_code(std::errc::protocol_error), fault->sentence});
     }

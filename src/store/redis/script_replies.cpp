@@ -1,5 +1,6 @@
 // The way back: what the scripts answer, read with a check of each value.
-#include <charconv>
+#include <algorithm>
+#include <cstring>
 #include <limits>
 #include <type_traits>
 #include <utility>
@@ -95,8 +96,7 @@ private:
 
 // The first word: `ok`, or why there is no more.
 [[nodiscard]] std::error_code begin(reading& in) {
-    std::string word;
-    in.get(word);
+    const std::string& word = in.next(kind::string).text;
     if (word == "newer") return errc::not_supported;
     return word == "ok" ? std::error_code() : errc::invalid;
 }
@@ -210,27 +210,32 @@ script_answer<std::optional<report>> report_from(const resp_reply& reply,
 
 namespace {
 
-// Reads the words of a notice, as `reading` reads the elements of a reply. In place, because every
-// process of the fleet waits for this when the breaker opens.
+// Reads the words of a notice, as `reading` reads the elements of a reply. In place and without
+// calling anything, because every process of the fleet waits for this when the breaker opens.
 class words {
 public:
     explicit words(std::string_view text) : left_(text) {}
 
     [[nodiscard]] bool is_good() const noexcept { return good_; }
-    [[nodiscard]] std::string_view next() {
-        const auto end = std::min(left_.find(' '), left_.size());
+    [[nodiscard]] std::string_view next() noexcept {
+        std::size_t end = 0;
+        while (end < left_.size() && left_[end] != ' ') ++end;
         const std::string_view word = left_.substr(0, end);
         left_.remove_prefix(std::min(end + 1, left_.size()));
         return word;
     }
     [[nodiscard]] std::string_view rest() const noexcept { return left_; }
 
-    [[nodiscard]] std::uint64_t number(std::uint64_t most) {
+    [[nodiscard]] std::uint64_t number(std::uint64_t most) noexcept {
         const std::string_view digits = next();
         std::uint64_t x = 0;
-        const auto* const end = digits.data() + digits.size();
-        const auto read = std::from_chars(digits.data(), end, x);
-        if (read.ec != std::errc() || read.ptr != end || x > most) good_ = false;
+        if (digits.empty() || digits.size() > digits_most) good_ = false;
+        for (const char c : digits) {
+            const auto digit = static_cast<unsigned char>(c - '0');
+            if (digit > 9) good_ = false;
+            x = x * 10 + digit;
+        }
+        if (x > most) good_ = false;
         return good_ ? x : 0;
     }
     template <class E>
@@ -240,16 +245,24 @@ public:
     [[nodiscard]] milliseconds duration() { return milliseconds(number(max_era)); }
 
 private:
+    static constexpr std::size_t digits_most = 19;  // no number of so many overflows
+
     std::string_view left_;
     bool good_ = true;
 };
+
+bool is_changed(std::string_view word) noexcept {
+    constexpr std::string_view changed = "changed";
+    return word.size() == changed.size() &&
+           std::memcmp(word.data(), changed.data(), changed.size()) == 0;
+}
 
 }  // namespace
 
 std::optional<opening> opening_from(std::string_view message) noexcept {
     constexpr std::uint64_t most = std::numeric_limits<std::int64_t>::max();
     words in(message);
-    if (in.next() != "changed") return {};
+    if (!is_changed(in.next())) return {};
     opening o;
     o.breaker = in.next();
     o.era = in.number(most);
@@ -272,7 +285,7 @@ std::optional<notice> notice_from(std::string_view message) {
     const auto kind_word = in.next();
     if (kind_word == "flush") {
         read->kind = notice::kind_t::flush;
-    } else if (kind_word != "changed") {
+    } else if (!is_changed(kind_word)) {
         return std::nullopt;
     }
     read->breaker = in.next();

@@ -1,6 +1,7 @@
 #include "wire/resp/resp_alone.hpp"
 
 #include <cstddef>
+#include <cstring>
 
 namespace trinco::detail {
 namespace {
@@ -28,7 +29,10 @@ std::optional<std::string_view> take_text(std::string_view& from) noexcept {
 }  // namespace
 
 std::optional<std::string_view> resp_message_alone(std::string_view bytes) noexcept {
-    if (!bytes.starts_with(begins)) return {};
+    if (bytes.size() < begins.size() ||
+        std::memcmp(bytes.data(), begins.data(), begins.size()) != 0) {
+        return {};
+    }
     bytes.remove_prefix(begins.size());
     if (!take_text(bytes)) return {};
     const auto payload = take_text(bytes);
