@@ -77,7 +77,8 @@ local function in_pieces(command, key, list)
   end
 end
 
--- The one burst of writes. A record is kept for its time to live from now when `refresh` is true;
+-- The one burst of writes; of a record that is there HSET is the first, unless nothing has changed
+-- in the same microsecond. A record is kept for its time to live from now when `refresh` is true;
 -- else what is there keeps the time it has. Answers the time to live given, 0 when it was not.
 -- Who touches voters or instances gives `put_parties`, which adds their fields to those of the
 -- record, and `save_parties`, which writes the other keys.
