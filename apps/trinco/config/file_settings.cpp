@@ -17,9 +17,9 @@ namespace {
 
 using path = std::vector<std::string>;
 
-constexpr std::array<std::string_view, 7> value_keys = {
+constexpr std::array<std::string_view, 8> value_keys = {
     "breakers.store", "breakers.namespace", "breakers.mirror", "breakers.password_file",
-    "locks.store",    "locks.prefix",       "instance"};
+    "locks.store",    "locks.prefix",       "locks.ttl",       "instance"};
 constexpr std::array<std::string_view, 3> table_keys = {"breakers", "locks", "breakers.policies"};
 // Of `trinco call`, beside the breaker's own options.
 constexpr std::array<std::string_view, 7> call_keys = {

@@ -9,6 +9,7 @@
 
 #include "apps/trinco/command_line/nearest.hpp"
 #include "apps/trinco/config/file_settings.hpp"
+#include "apps/trinco/config/lock_ttl.hpp"
 #include "apps/trinco/config/user_home.hpp"
 #include "apps/trinco/exit_codes.hpp"
 #include "apps/trinco/stores/store_password.hpp"
@@ -53,6 +54,8 @@ constexpr std::array known_settings{
                   "local:", &settings::locks_url, kind::url},
     known_setting{"locks.prefix", "--prefix", &store_flags::prefix, "TRINCO_LOCKS_PREFIX", "",
                   &settings::prefix, kind::text},
+    known_setting{"locks.ttl", "", nullptr, "TRINCO_LOCKS_TTL", "15s", &settings::ttl_text,
+                  kind::text},
     known_setting{"instance", "--instance", &store_flags::instance, "TRINCO_INSTANCE", "",
                   &settings::instance, kind::text},
 };
@@ -114,6 +117,11 @@ std::optional<std::string> complaint(const known_setting& what, const std::strin
                                                 " begins no name of a lock; those are of "
                                                 "[A-Za-z0-9._/-], in segments between '/'")
                    : std::nullopt;
+    }
+    if (what.value == &settings::ttl_text) {
+        const auto ttl = parse_ttl(value);
+        const auto* const wrong = std::get_if<std::string>(&ttl);
+        return wrong == nullptr ? std::nullopt : std::optional(*wrong);
     }
     if (what.kind == kind::url && value.empty())
         return "the store's URL is empty; 'trinco help urls' lists them";
@@ -213,6 +221,7 @@ std::variant<settings, problem> load_settings(const store_flags& flags,
                 {"breakers.policies." + name + "." + entry.key, entry.value, entry.source});
         }
     }
+    all.ttl = std::get<std::chrono::seconds>(parse_ttl(all.ttl_text));
     all.policies = std::move(file.policies);
     all.policy_problems = std::move(file.policy_problems);
     all.warnings = misspelt(from);

@@ -5,6 +5,7 @@
 //   locks         --locks       TRINCO_LOCKS            locks.store         local:
 //   namespace     --namespace   TRINCO_NAMESPACE        breakers.namespace  default
 //   prefix        --prefix      TRINCO_LOCKS_PREFIX     locks.prefix        (empty)
+//   TTL           --ttl         TRINCO_LOCKS_TTL        locks.ttl           15s
 //   instance      --instance    TRINCO_INSTANCE         instance            found by the library
 //   mirror        -             TRINCO_BREAKERS_MIRROR  breakers.mirror     local:
 //   password      -             TRINCO_BREAKERS_PASSWORD       -                       (none)
@@ -22,6 +23,7 @@
 // same. A variable with nearly the name of one above is warned of.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -67,7 +69,9 @@ struct settings {
     std::string locks_url;
     std::string name_space;
     std::string prefix;
-    std::string instance;                                       // empty: found by the library
+    std::string ttl_text;
+    std::chrono::seconds ttl{0};  // of ttl_text: what locks ask for without --ttl
+    std::string instance;         // empty: found by the library
     std::map<std::string, std::vector<policy_entry>> policies;  // by breaker
     std::vector<policy_problem> policy_problems;  // keys and kinds; values are not read
     std::vector<setting> all;                     // for `trinco config show`

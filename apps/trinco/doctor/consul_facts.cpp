@@ -10,7 +10,6 @@
 #include "apps/trinco/doctor/outage.hpp"
 #include "apps/trinco/doctor/tls_advice.hpp"
 #include "apps/trinco/exit_codes.hpp"
-#include "core/lock/lease.hpp"
 #include "core/quoted.hpp"
 #include "store/consul/consul_locks.hpp"
 #include "store/consul/consul_wire.hpp"
@@ -21,7 +20,6 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using trinco::detail::lease_timing;
 
 constexpr std::size_t text_shown = 300;
 constexpr std::uint64_t of_one_process = 48 + 96;  // connections: requests, and watches
@@ -320,18 +318,18 @@ std::optional<seconds> least_ttl_in(std::string_view refusal) {
     return std::chrono::ceil<seconds>(*least);
 }
 
-void judge_session_ttl(seconds least, examination& to) {
+void judge_session_ttl(seconds least, seconds asked, examination& to) {
     auto figures = json_object().add("least_ttl_s", least.count());
     const seconds ours = trinco::detail::consul_locks::shortest_ttl;
     const std::string text = "a session lives " + duration_words(std::max(least, ours)) +
                              " or longer" + (least < ours ? ", as Trinco asks for them" : "");
-    if (least > lease_timing::default_ttl) {
+    if (least > asked) {
         finding one{level::warn, "ttl",
-                    text +
-                        " (session_ttl_min): more than the TTL of 15 s that locks ask for, so that "
-                        "one without a longer --ttl is refused",
-                    "give --ttl " + std::to_string(least.count()) +
-                        "s or more, or lower session_ttl_min of the servers",
+                    text + " (session_ttl_min): more than the TTL of " + duration_words(asked) +
+                        " that locks ask for, so that one without a longer --ttl is refused",
+                    "write ttl = \"" + std::to_string(least.count()) +
+                        "s\" or more under [locks] of trinco.toml, or lower session_ttl_min of "
+                        "the servers",
                     std::move(figures)};
         return to.add(std::move(one));
     }

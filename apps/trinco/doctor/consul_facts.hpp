@@ -33,8 +33,8 @@ void judge_connections(const std::vector<consul_status>& asked, examination& to)
 
 // The least TTL of a session, by the words with which one of a shorter was refused.
 [[nodiscard]] std::optional<std::chrono::seconds> least_ttl_in(std::string_view refusal);
-// "ttl": what is the least.
-void judge_session_ttl(std::chrono::seconds least, examination& to);
+// "ttl": what is the least; `asked`: what locks ask for.
+void judge_session_ttl(std::chrono::seconds least, std::chrono::seconds asked, examination& to);
 // "lock-delay": how long the lock of who was lost is kept from others.
 void judge_lock_delay(examination& to);
 // "outage": how long the servers may be away without harm to a command.

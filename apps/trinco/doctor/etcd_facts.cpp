@@ -14,7 +14,6 @@
 #include "apps/trinco/doctor/tls_advice.hpp"
 #include "apps/trinco/exit_codes.hpp"
 #include "apps/trinco/output/bytes_text.hpp"
-#include "core/lock/lease.hpp"
 #include "core/quoted.hpp"
 
 namespace trinco::program::doctor {
@@ -23,7 +22,6 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using trinco::detail::lease_timing;
 
 constexpr std::size_t text_shown = 300;
 constexpr std::int64_t default_quota = 2LL * 1024 * 1024 * 1024;  // bytes, when nothing was said
@@ -406,14 +404,13 @@ void judge_space(const std::vector<etcd_status>& asked, examination& to) {
     to.good("space", text + "; no alarm", std::move(figures));
 }
 
-void judge_least_ttl(seconds granted, examination& to) {
+void judge_least_ttl(seconds granted, seconds ours, examination& to) {
     const std::string text = "a lease lives " + duration_words(granted) + " or longer";
     auto figures = json_object().add("least_ttl_s", granted.count());
-    if (granted > lease_timing::default_ttl) {
+    if (granted > ours) {
         finding one{level::warn, "ttl",
-                    text +
-                        ": more than the TTL of 15 s that locks ask for, so that the lock of "
-                        "who died stays taken for so long",
+                    text + ": more than the TTL of " + duration_words(ours) +
+                        " that locks ask for, so that the lock of who died stays taken for so long",
                     "lower --election-timeout of etcd: the least TTL is 1.5 times as long",
                     std::move(figures)};
         return to.add(std::move(one));

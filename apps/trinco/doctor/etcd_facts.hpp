@@ -36,8 +36,8 @@ void judge_etcd_version(const std::vector<etcd_status>& asked, const std::vector
 // "space": sizes, and what raised an alarm.
 void judge_space(const std::vector<etcd_status>& asked, examination& to);
 
-// "ttl": what was granted when a second was asked for.
-void judge_least_ttl(std::chrono::seconds granted, examination& to);
+// "ttl": what was granted when a second was asked for; `ours`: what locks ask for.
+void judge_least_ttl(std::chrono::seconds granted, std::chrono::seconds ours, examination& to);
 // "outage": how long the store may be away without harm to a command.
 void judge_outage(std::chrono::seconds least_ttl, examination& to);
 

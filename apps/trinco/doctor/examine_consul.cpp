@@ -47,8 +47,7 @@ std::string node_of(const std::vector<consul_status>& asked) {
     return node;
 }
 
-void examine(consul_talk& with, const consul_target& target, const std::string& prefix,
-             examination& to) {
+void examine(consul_talk& with, const consul_target& target, const settings& how, examination& to) {
     const auto asked = with.ask<std::vector<consul_status>>(
         patience,
         [](consul::rpc& link, auto by, auto done) { return link.status(by, std::move(done)); });
@@ -70,9 +69,9 @@ void examine(consul_talk& with, const consul_target& target, const std::string& 
     judge_agents(asked.value, to);
     judge_connections(asked.value, to);
     if (to.worst() == level::bad) return;
-    const auto least = try_consul_locks(with, {target, prefix, node_of(asked.value)}, to);
+    const auto least = try_consul_locks(with, {target, how.prefix, node_of(asked.value)}, to);
     if (!least || to.worst() == level::bad) return;
-    judge_session_ttl(*least, to);
+    judge_session_ttl(*least, how.ttl, to);
     judge_lock_delay(to);
     judge_consul_outage(asked.value, *least, to);
     to.good("tokens",
@@ -97,7 +96,7 @@ void examine_consul(const settings& with, examination& to) {
         return to.bad("prefix", *bad, "name another --prefix");
     }
     consul_talk talk(target->way);
-    examine(talk, *target, with.prefix, to);
+    examine(talk, *target, with, to);
 }
 
 }  // namespace trinco::program::doctor

@@ -81,8 +81,7 @@ bool check_login(etcd_talk& with, const etcd_target& target, const std::error_co
     return false;
 }
 
-void examine(etcd_talk& with, const etcd_target& target, const std::string& prefix,
-             examination& to) {
+void examine(etcd_talk& with, const etcd_target& target, const settings& how, examination& to) {
     const auto asked = with.ask<std::vector<etcd_status>>(
         patience,
         [](etcd::rpc& link, auto by, auto done) { return link.status(by, std::move(done)); });
@@ -100,9 +99,9 @@ void examine(etcd_talk& with, const etcd_target& target, const std::string& pref
     judge_etcd_version(asked.value, members.value, to);
     judge_space(asked.value, to);
     if (!check_login(with, target, members.error, to) || to.worst() == level::bad) return;
-    const auto least = try_locks(with, {target, prefix}, to);
+    const auto least = try_locks(with, {target, how.prefix}, to);
     if (!least || to.worst() == level::bad) return;
-    judge_least_ttl(*least, to);
+    judge_least_ttl(*least, how.ttl, to);
     judge_outage(*least, to);
     to.good(
         "tokens",
@@ -121,7 +120,7 @@ void examine_etcd(const settings& with, examination& to) {
     }
     const auto& target = std::get<etcd_target>(parsed);
     etcd_talk talk(target);
-    examine(talk, target, with.prefix, to);
+    examine(talk, target, with, to);
 }
 
 }  // namespace trinco::program::doctor

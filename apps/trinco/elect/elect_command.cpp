@@ -45,7 +45,7 @@ int elect_command::run(std::span<const std::string> words) {
 }
 
 int elect_command::stand(const settings& with, std::span<const std::string> words) const {
-    const auto planned = plan_of(options_, with.prefix, words.front());
+    const auto planned = plan_of(options_, with, words.front());
     if (const auto* bad = std::get_if<problem>(&planned)) return complain(*bad);
     signal_desk desk;
     // One of an outer lock says nothing about this one.

@@ -56,7 +56,7 @@ void declare_elect_options(arguments& to, elect_options& options) {
     to.complete_with("NAME", [&o] { return live_locks(o.where); });
 }
 
-std::variant<lock_plan, problem> plan_of(const elect_options& options, const std::string& prefix,
+std::variant<lock_plan, problem> plan_of(const elect_options& options, const settings& with,
                                          const std::string& command) {
     if (options.format != "table") {
         return usage("-o is for what --observe prints; leave it out, or add --observe");
@@ -64,7 +64,7 @@ std::variant<lock_plan, problem> plan_of(const elect_options& options, const std
     if (options.value) {
         if (auto bad = check_value(*options.value)) return *std::move(bad);
     }
-    auto planned = plan_of(options.as_lock, prefix, command);
+    auto planned = plan_of(options.as_lock, with, command);
     if (auto* const plan = std::get_if<lock_plan>(&planned)) {
         plan->value = options.value.value_or(plan->label);
     }

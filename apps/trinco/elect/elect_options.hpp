@@ -22,7 +22,7 @@ void declare_elect_options(arguments& to, elect_options& options);
 
 // The options, checked together, of a candidate. `command`: the user's.
 [[nodiscard]] std::variant<lock_plan, problem> plan_of(const elect_options& options,
-                                                       const std::string& prefix,
+                                                       const settings& with,
                                                        const std::string& command);
 // The same of an observer: the election's name with the prefix.
 [[nodiscard]] std::variant<std::string, problem> observed_name(const elect_options& options,

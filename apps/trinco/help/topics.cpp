@@ -126,6 +126,7 @@ constexpr std::string_view environment =
   TRINCO_LOCKS         --locks       the URL of the store of locks
   TRINCO_NAMESPACE     --namespace   whose breakers: those of an environment
   TRINCO_LOCKS_PREFIX  --prefix      what stands before the name of every lock
+  TRINCO_LOCKS_TTL     --ttl         what locks, elections and 'trinco once' ask for: 30s
   TRINCO_INSTANCE      --instance    the failure domain that this process counts as; the machine
   TRINCO_BREAKERS_PASSWORD           the password of the server of the breakers
   TRINCO_BREAKERS_PASSWORD_FILE      the file whose one line it is
@@ -177,6 +178,7 @@ than both.
   [locks]
   store = "local:"                  # 'trinco help urls'
   prefix = ""                       # before the name of every lock
+  ttl = "15s"                       # what is asked for without --ttl, in whole seconds
 
   [breakers]
   store = "local:"                  # or "redis://ann@redis.example"

@@ -28,7 +28,7 @@ int lock_command::run(std::span<const std::string> words) {
     const auto loaded = settings_for(options_.where, {needs::locks});
     if (const auto* bad = std::get_if<problem>(&loaded)) return complain(*bad);
     const auto& with = std::get<settings>(loaded);
-    const auto planned = plan_of(options_, with.prefix, words.front());
+    const auto planned = plan_of(options_, with, words.front());
     if (const auto* bad = std::get_if<problem>(&planned)) return complain(*bad);
     const auto& plan = std::get<lock_plan>(planned);
     signal_desk desk;

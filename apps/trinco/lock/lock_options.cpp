@@ -4,6 +4,7 @@
 #include <array>
 
 #include "apps/trinco/command_line/duration.hpp"
+#include "apps/trinco/config/lock_ttl.hpp"
 #include "apps/trinco/lock/holder_label.hpp"
 #include "apps/trinco/stores/live_names.hpp"
 #include "core/lock/lease.hpp"
@@ -17,7 +18,6 @@ using detail::lease_timing;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr milliseconds shortest_ttl = lease_timing::shortest_ttl;
 constexpr milliseconds longest_ttl = lease_timing::longest_ttl;
 constexpr milliseconds longest_wait = 365 * 24h;
 constexpr std::uint32_t most_permits = 1'000'000;
@@ -40,10 +40,6 @@ std::optional<problem> contradiction(const lock_options& o) {
     if (o.verbose && o.quiet) {
         return usage("--verbose and --quiet contradict each other; give one of them");
     }
-    if (o.ttl % 1s != 0ms) {
-        return usage("--ttl is " + std::to_string(o.ttl.count()) +
-                     " ms; it is whole seconds, such as 2s");
-    }
     return check_label(o.label);
 }
 
@@ -53,7 +49,7 @@ void declare_waiting(arguments& to, lock_options& o) {
     to.optional_duration("--wait", o.wait, {0ms, longest_wait},
                          "how long to wait for it; without this option for ever");
     to.flag("--no-wait", o.no_wait, "take it only when it is free");
-    to.duration("--ttl", o.ttl, {shortest_ttl, longest_ttl},
+    declare_ttl(to, o.ttl,
                 "how long it stays taken when this machine dies or, on etcd and Consul, this "
                 "program is killed, in whole seconds (on Consul 10s or more, and it stays taken "
                 "up to twice as long and 5 s); with the default --grace the command notices "
@@ -101,12 +97,12 @@ milliseconds default_grace(seconds ttl) {
     return std::min({milliseconds(5s), milliseconds(ttl) / 5, longest_grace(ttl)});
 }
 
-std::variant<lock_plan, problem> plan_of(const lock_options& options, const std::string& prefix,
+std::variant<lock_plan, problem> plan_of(const lock_options& options, const settings& with,
                                          const std::string& command) {
     const auto& o = options;
     if (auto bad = contradiction(o)) return *std::move(bad);
     lock_plan plan;
-    plan.what.name = prefix + o.name;
+    plan.what.name = with.prefix + o.name;
     if (const auto bad = detail::check_lock_name(plan.what.name)) return usage(*bad);
     if (o.permits) {
         plan.what.kind = detail::claim_kind::permit;
@@ -115,7 +111,9 @@ std::variant<lock_plan, problem> plan_of(const lock_options& options, const std:
         plan.what.kind = detail::claim_kind::shared;
     }
     plan.wait = o.no_wait ? milliseconds(0) : o.wait;
-    plan.ttl = std::chrono::duration_cast<seconds>(o.ttl);
+    const auto ttl = ttl_of(o.ttl, with);
+    if (const auto* const bad = std::get_if<problem>(&ttl)) return *bad;
+    plan.ttl = std::get<seconds>(ttl);
     plan.grace = o.grace.value_or(default_grace(plan.ttl));
     if (const auto most = longest_grace(plan.ttl); plan.grace > most) {
         return usage("--grace is " + duration_words(plan.grace) + "; with a TTL of " +

@@ -22,7 +22,7 @@ struct lock_options {
     std::string name;
     std::optional<std::chrono::milliseconds> wait;  // none: for ever
     bool no_wait = false;
-    std::chrono::milliseconds ttl{15'000};
+    std::optional<std::chrono::milliseconds> ttl;  // none: that of the settings
     std::optional<std::uint32_t> permits;
     bool shared = false;
     std::optional<std::chrono::milliseconds> grace;  // none: by the TTL
@@ -56,7 +56,7 @@ struct lock_plan {
 
 // `command`: the user's, for the label.
 [[nodiscard]] std::variant<lock_plan, problem> plan_of(const lock_options& options,
-                                                       const std::string& prefix,
+                                                       const settings& with,
                                                        const std::string& command);
 
 // The command is told `grace` before the session's deadline. A longer grace leaves less time for

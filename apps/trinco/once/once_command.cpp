@@ -28,7 +28,7 @@ int once_command::run(std::span<const std::string> words) {
     const auto loaded = settings_for(options_.where, {needs::locks});
     if (const auto* bad = std::get_if<problem>(&loaded)) return complain(*bad);
     const auto& with = std::get<settings>(loaded);
-    const auto planned = plan_of(options_, with.prefix, words.front());
+    const auto planned = plan_of(options_, with, words.front());
     if (const auto* bad = std::get_if<problem>(&planned)) return complain(*bad);
     if (const auto bad = check_key_at(with, std::get<once_plan>(planned).key)) {
         return complain(*bad);

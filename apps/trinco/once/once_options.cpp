@@ -2,16 +2,15 @@
 
 #include <array>
 
+#include "apps/trinco/config/lock_ttl.hpp"
 #include "apps/trinco/lock/holder_label.hpp"
 #include "apps/trinco/lock/lock_options.hpp"
 #include "apps/trinco/output/visible.hpp"
-#include "core/lock/lease.hpp"
 
 namespace trinco::program {
 namespace {
 
 using namespace std::chrono_literals;
-using detail::lease_timing;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
@@ -32,8 +31,7 @@ void declare_once_options(arguments& to, once_options& options) {
     to.optional_duration("--wait", o.wait, {0ms, longest_wait},
                          "how long to wait while somebody else runs it; without this option for "
                          "ever");
-    to.duration("--ttl", o.ttl,
-                {milliseconds(lease_timing::shortest_ttl), milliseconds(lease_timing::longest_ttl)},
+    declare_ttl(to, o.ttl,
                 "how long others take it for running when this machine dies or, on etcd and "
                 "Consul, this program is killed, in whole seconds (on Consul 10s or more, and up "
                 "to twice as long and 5 s)");
@@ -59,21 +57,19 @@ void declare_once_options(arguments& to, once_options& options) {
     to.store_options(o.where, arguments::stores::locks);
 }
 
-std::variant<once_plan, problem> plan_of(const once_options& options, const std::string& prefix,
+std::variant<once_plan, problem> plan_of(const once_options& options, const settings& with,
                                          const std::string& command) {
     const auto& o = options;
-    if (o.ttl % 1s != 0ms) {
-        return usage("--ttl is " + std::to_string(o.ttl.count()) +
-                     " ms; it is whole seconds, such as 2s");
-    }
+    const auto ttl = ttl_of(o.ttl, with);
+    if (const auto* const bad = std::get_if<problem>(&ttl)) return *bad;
     if (const auto bad = check_label(o.label)) return *bad;
     if (const auto bad = detail::check_fingerprint(o.fingerprint)) return usage(*bad);
     if (!is_utf8(o.fingerprint)) return usage("--fingerprint is not UTF-8");
     once_plan plan;
-    plan.key = prefix + o.key;
+    plan.key = with.prefix + o.key;
     if (const auto bad = detail::check_once_key(plan.key)) return usage(*bad);
     plan.wait = o.wait;
-    plan.ttl = std::chrono::duration_cast<seconds>(o.ttl);
+    plan.ttl = std::get<seconds>(ttl);
     plan.keep = std::chrono::ceil<seconds>(o.keep);
     plan.grace = default_grace(plan.ttl);
     plan.wishes.fingerprint = o.fingerprint;

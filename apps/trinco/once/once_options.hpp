@@ -18,7 +18,7 @@ namespace trinco::program {
 struct once_options {
     std::string key;
     std::optional<std::chrono::milliseconds> wait;  // none: for ever
-    std::chrono::milliseconds ttl{15'000};
+    std::optional<std::chrono::milliseconds> ttl;   // none: that of the settings
     std::chrono::milliseconds keep{24 * 3'600'000};
     std::string fingerprint;
     std::string on_interrupted = "tell";
@@ -46,7 +46,7 @@ struct once_plan {
 
 // `command`: the user's, for the label.
 [[nodiscard]] std::variant<once_plan, problem> plan_of(const once_options& options,
-                                                       const std::string& prefix,
+                                                       const settings& with,
                                                        const std::string& command);
 
 }  // namespace trinco::program

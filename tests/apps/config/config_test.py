@@ -40,6 +40,7 @@ class Config(ProgramTest):
                           'breakers.password_file': ('', 'default'),
                           'locks.store': ('memory:env', 'TRINCO_LOCKS'),
                           'locks.prefix': ('file/', f'{file}:3'),
+                          'locks.ttl': ('15s', 'default'),
                           'instance': ('', 'default')}, shown)
 
     def test_as_a_table_and_as_names(self):

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -17,6 +18,7 @@ namespace trinco::program {
 namespace {
 
 namespace fs = std::filesystem;
+using namespace std::chrono_literals;
 
 struct Settings : testing::Test {
     Settings() {
@@ -91,7 +93,8 @@ TEST_F(Settings, DefaultsHoldWithoutAnything) {
     EXPECT_EQ("", with.prefix);
     EXPECT_EQ("", with.instance);
     EXPECT_EQ("local:", with.mirror_url);
-    EXPECT_EQ(8U, with.all.size());
+    EXPECT_EQ(15s, with.ttl);
+    EXPECT_EQ(9U, with.all.size());
     for (const setting& one : with.all) EXPECT_EQ("default", one.source);
 }
 
@@ -329,6 +332,23 @@ TEST_F(Settings, NamesAreCheckedWhereTheyAreFrom) {
     from.environment.clear();
     flags.locks = "";
     EXPECT_EQ(0U, mistake().find("--locks: the store's URL is empty"));
+}
+
+TEST_F(Settings, TheTtlOfLocksIsWholeSeconds) {
+    const std::string file = write("user.toml", "[locks]\nttl = \"1 min 30 s\"\n");
+    EXPECT_EQ(90s, load().ttl);
+    EXPECT_EQ(file + ":2", source_of(load(), "locks.ttl"));
+    from.environment["TRINCO_LOCKS_TTL"] = "30s";
+    EXPECT_EQ(30s, load().ttl);
+    EXPECT_EQ("30s", shown(load(), "locks.ttl"));
+    EXPECT_EQ("TRINCO_LOCKS_TTL", source_of(load(), "locks.ttl"));
+    from.environment["TRINCO_LOCKS_TTL"] = "500ms";
+    EXPECT_EQ("TRINCO_LOCKS_TTL: the TTL of locks is \"500ms\", outside of 1s to 1d", mistake());
+    from.environment["TRINCO_LOCKS_TTL"] = "2500ms";
+    EXPECT_EQ("TRINCO_LOCKS_TTL: the TTL of locks is 2500 ms; it is whole seconds, such as 2s",
+              mistake());
+    from.environment["TRINCO_LOCKS_TTL"] = "30";
+    EXPECT_EQ(0U, mistake().find("TRINCO_LOCKS_TTL: \"30\" has no unit"));
 }
 
 TEST_F(Settings, PoliciesAreKeptAsText) {

@@ -215,12 +215,15 @@ TEST(ConsulFacts, TheLeastTtlIsReadFromARefusal) {
     EXPECT_FALSE(least_ttl_in(words + "soon]"));
     EXPECT_FALSE(least_ttl_in("Invalid Session"));
     examination e;
-    judge_session_ttl(10s, e);
+    judge_session_ttl(10s, 15s, e);
     EXPECT_EQ(level::good, only(e).how);
     examination longer;
-    judge_session_ttl(16s, longer);
+    judge_session_ttl(16s, 15s, longer);
     EXPECT_EQ(level::warn, only(longer).how);
-    EXPECT_NE(std::string::npos, only(longer).advice.find("--ttl 16s"));
+    EXPECT_NE(std::string::npos, only(longer).advice.find("ttl = \"16s\""));
+    examination configured;
+    judge_session_ttl(16s, 20s, configured);
+    EXPECT_EQ(level::good, only(configured).how);
 }
 
 TEST(ConsulFacts, ANewLeaderMayTakeTooLong) {

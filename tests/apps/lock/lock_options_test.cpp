@@ -17,15 +17,22 @@ lock_options of_name(std::string name) {
     return o;
 }
 
+settings with_prefix(const std::string& prefix) {
+    settings with;
+    with.prefix = prefix;
+    with.ttl = 15s;
+    return with;
+}
+
 lock_plan good(const lock_options& o, const std::string& prefix = "") {
-    const auto plan = plan_of(o, prefix, "/usr/bin/backup");
+    const auto plan = plan_of(o, with_prefix(prefix), "/usr/bin/backup");
     const auto* const bad = std::get_if<problem>(&plan);
     EXPECT_EQ(bad, nullptr) << bad->sentence;
     return bad == nullptr ? std::get<lock_plan>(plan) : lock_plan{};
 }
 
 std::string complaint(const lock_options& o, const std::string& prefix = "") {
-    const auto plan = plan_of(o, prefix, "true");
+    const auto plan = plan_of(o, with_prefix(prefix), "true");
     const auto* const bad = std::get_if<problem>(&plan);
     EXPECT_NE(bad, nullptr);
     if (bad == nullptr) return {};
@@ -116,6 +123,17 @@ TEST(LockOptions, TtlIsWholeSeconds) {
     auto o = of_name("x");
     o.ttl = 1'500ms;
     EXPECT_NE(complaint(o).find("1500 ms"), std::string::npos);
+}
+
+TEST(LockOptions, TheOptionCountsMoreThanTheSettingOfTheTtl) {
+    auto o = of_name("x");
+    settings with;
+    with.ttl = 60s;
+    const auto by_setting = std::get<lock_plan>(plan_of(o, with, "true"));
+    EXPECT_EQ(by_setting.ttl, 60s);
+    EXPECT_EQ(by_setting.grace, 5s);
+    o.ttl = 2s;
+    EXPECT_EQ(std::get<lock_plan>(plan_of(o, with, "true")).ttl, 2s);
 }
 
 }  // namespace

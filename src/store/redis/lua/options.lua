@@ -100,11 +100,11 @@ local function unset(t)
 end
 
 -- What would govern with these pairs set on top; nil where two contradict each other.
-local function with_set(pairs) return laid_over(r.options, merged_pairs(r.set_options, pairs)) end
+local function with_set(some) return laid_over(r.options, merged_pairs(r.set_options, some)) end
 
 -- `lasts` in microseconds, 0: as long as is usual.
-local function set(pairs, text, lasts, t)
-  r.set_options = merged_pairs(r.set_options, pairs)
+local function set(some, text, lasts, t)
+  r.set_options = merged_pairs(r.set_options, some)
   r.set_ends = t + (lasts ~= 0 and lasts or default_set)
   govern(text, next_stamp(t, true))
   bump_by_operator(t)

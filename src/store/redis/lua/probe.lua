@@ -45,6 +45,18 @@ local function lease_at()
   return nil
 end
 
+local function live_voters(t)
+  local n, since = 0, t - r.rules.live_for
+  for _, bytes in pairs(packed) do
+    local heard = struct.unpack('<d', bytes)
+    if heard ~= 0 and heard >= since then n = n + 1 end
+  end
+  for _, v in pairs(r.voters) do
+    if is_live(v, t) then n = n + 1 end
+  end
+  return n
+end
+
 local function clamp(x, low, high) return max(low, min(x, high)) end
 
 -- ---- what time and results decide ---------------------------------------------------------------

@@ -68,13 +68,6 @@ local function rules_of(failure_rate, minimum_calls, window_ms, window_slices, f
     key_ttl_ms = key_ttl_ms, key_ttl = key_ttl_ms * 1000}
 end
 
--- One of the rules, for who asks for one or two of them; `place` is its place in their order.
-local function single_rule(name, place)
-  local all = rawget(r, 'rules')
-  if not all and kept.rules then return (struct.unpack('<d', kept.rules, 8 * place - 7)) end
-  return (all or r.rules)[name]
-end
-
 -- What `r` lacks it reads in this way.
 local function late_part(_, name)
   local part

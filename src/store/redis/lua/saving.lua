@@ -1,4 +1,12 @@
 -- The record written, and the fleet told.
+
+-- One of the rules, for who asks for one or two of them; `place` is its place in their order.
+local function single_rule(name, place)
+  local all = rawget(r, 'rules')
+  if not all and kept.rules then return (struct.unpack('<d', kept.rules, 8 * place - 7)) end
+  return (all or r.rules)[name]
+end
+
 local function time_to_live(t)
   local last = max(t, r.ends, r.set_ends)
   if r.over ~= NO_OVERRIDE then last = max(last, r.over_ends) end

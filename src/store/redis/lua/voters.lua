@@ -47,18 +47,6 @@ end
 
 local function is_live(v, t) return v.heard ~= 0 and t - v.heard <= r.rules.live_for end
 
-local function live_voters(t)
-  local n, since = 0, t - r.rules.live_for
-  for _, bytes in pairs(packed) do
-    local heard = struct.unpack('<d', bytes)
-    if heard ~= 0 and heard >= since then n = n + 1 end
-  end
-  for _, v in pairs(r.voters) do
-    if is_live(v, t) then n = n + 1 end
-  end
-  return n
-end
-
 -- A rate is compared after the division, which is what a person means by it.
 local function at_rate(hits, calls, rate) return hits ~= 0 and hits / calls >= rate end
 
