@@ -37,9 +37,10 @@
 //              and each instance heard within live_for. Every key has a time to live, key_ttl after
 //              the last of its deadlines, so that a fleet that is gone leaves nothing behind.
 // Keys         trinco:1:NAMESPACE:{BREAKER} and the same with :voters and :instances;
-//              trinco:1:NAMESPACE:index; the channel trinco:1:NAMESPACE:changes. 1 is the layout of
-//              the keys; records have one of their own (2). A breaker that a later version has
-//              written is errc::not_supported here, and goes on in each process alone.
+//              trinco:1:NAMESPACE:index; the channel trinco:1:NAMESPACE:changes, with @3 behind it
+//              for database 3: databases have nothing in common. 1 is the layout of the keys;
+//              records have one of their own (2). A breaker that a later version has written is
+//              errc::not_supported here, and goes on in each process alone.
 //
 // Rights       A user of its own is best. This is all that it needs, for any namespace:
 //

@@ -70,7 +70,7 @@ void fleet_sync::impl::tell(member& m) {
 void fleet_sync::impl::take_verdict(member& m, const verdict& v, time_point sent) {
     learn(m, v.fleet, sent);
     m.verdict_era = v.fleet.era;
-    if (v.own_stamp != 0) m.own_stamp = v.own_stamp;
+    m.own_stamp = v.own_stamp;
     // A notice may have overtaken this answer; then only the stamp is news.
     if (!m.known.fleet.newer_than(v.fleet)) {
         if (!v.options.empty()) {
@@ -88,7 +88,7 @@ void fleet_sync::impl::take_verdict(member& m, const verdict& v, time_point sent
             m.governing_stamp = m.own_stamp;
         }
         m.store_lacks_options = v.send_options;
-        if (v.send_options) {
+        if (v.send_options || v.own_stamp == 0) {
             const auto tick = m.known.rules.sync_interval;
             m.forced = std::min(m.forced, tick_at_or_after(on.now() + 1ns, phase, tick));
         }

@@ -75,7 +75,7 @@ public:
     verdict send(std::string_view name, const news& n) {
         did = {};
         verdict v = apply(r, voter(name), n, now, did);
-        if (v.own_stamp != 0) own_[std::string(name)] = v.own_stamp;
+        own_[std::string(name)] = v.own_stamp;
         if (!v.options.empty()) stamps_[std::string(name)] = v.fleet.options_stamp;
         return v;
     }

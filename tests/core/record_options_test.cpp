@@ -161,6 +161,63 @@ TEST(RecordOptionsTest, WhatWasSetIsKnownAgainAfterALoss) {
     EXPECT_EQ(lab.r.rules.quorum, 4U);
 }
 
+TEST(RecordOptionsTest, WhatIsBeneathIsAskedForAfterALossOfWhatWasSet) {
+    record_lab lab(with_quorum(3));
+    lab.hello("a");
+    lab.control(control_verb::set, 1, 0ms, "quorum=9");
+    news n = lab.of("a");
+    n.options = lab.r.options;
+    n.mine.options_stamp = lab.seen().options_stamp;
+    n.own_stamp = 6;
+    lab.r = {};
+    EXPECT_EQ(0U, lab.send("a", n).own_stamp);
+    EXPECT_EQ(lab.r.rules.quorum, 9U);
+    n = lab.of("a");
+    n.options = to_text(with_quorum(3));
+    EXPECT_NE(0U, lab.send("a", n).own_stamp);
+    EXPECT_EQ(lab.r.rules.quorum, 9U);
+    lab.control(control_verb::unset, 2);
+    EXPECT_EQ(lab.r.rules.quorum, 3U);
+}
+
+TEST(RecordOptionsTest, WhatIsUnsetOverNothingDoesNotGoOnAsIfConfigured) {
+    record_lab lab(with_quorum(3));
+    lab.control(control_verb::set, 1, 5s, "quorum=9");
+    news told = lab.of("a");
+    told.options = lab.r.options;
+    told.mine.options_stamp = lab.seen().options_stamp;
+    told.own_stamp = 6;
+    news silent = lab.of("b");
+    silent.options.clear();
+    silent.seq = 0;
+    EXPECT_EQ(0U, lab.send("b", silent).own_stamp);
+    lab.pass(5s);
+    const auto v = lab.send("b", silent);
+    EXPECT_TRUE(v.send_options);
+    EXPECT_TRUE(lab.r.options.empty());
+    // Whoever still knows what was set does not bring it back.
+    EXPECT_EQ(0U, lab.send("a", told).own_stamp);
+    EXPECT_TRUE(lab.r.options.empty());
+    EXPECT_FALSE(report_of(lab.r, "payments", lab.now).options_set);
+    lab.hello("a");
+    EXPECT_EQ(lab.r.rules.quorum, 3U);
+    EXPECT_EQ(to_text(with_quorum(3)), lab.r.options);
+    EXPECT_NE(0U, lab.send("b", silent).own_stamp);
+}
+
+TEST(RecordOptionsTest, AReportTellsWhatIsLeftOfWhatWasSet) {
+    record_lab lab(with_quorum(3));
+    lab.hello("a");
+    EXPECT_EQ(0ms, report_of(lab.r, "payments", lab.now).set_remaining);
+    lab.control(control_verb::set, 1, 5s, "quorum=9");
+    lab.control(control_verb::set, 2, 3s, "open_for_ms=800");
+    lab.pass(1s);
+    EXPECT_EQ(2s, report_of(lab.r, "payments", lab.now).set_remaining);
+    lab.pass(3s);
+    EXPECT_EQ(0ms, report_of(lab.r, "payments", lab.now).set_remaining);
+    EXPECT_TRUE(report_of(lab.r, "payments", lab.now).options_set);
+}
+
 TEST(RecordOptionsTest, ARolledBackRecordTakesTheNewerTextFromWhoHasIt) {
     record_lab lab(with_quorum(3));
     lab.hello("a");

@@ -52,7 +52,16 @@ std::uint64_t latest_options(const report& r) noexcept {
 }
 
 std::string whose_options(const report& r) {
-    if (r.options_set) return "set by an operator; 'trinco breakers unset' ends that";
+    if (r.options_set) {
+        if (r.set_remaining.count() == 0) {
+            return "set by an operator until a moment ago; the next call ends that";
+        }
+        return "set by an operator, for " + duration_words(r.set_remaining) +
+               " more; 'trinco breakers unset' ends that";
+    }
+    if (r.options.empty() && r.now.fleet.options_stamp != 0) {
+        return "none until the next call tells its own";
+    }
     const std::uint64_t stamp = r.now.fleet.options_stamp;
     std::size_t all = 0;
     std::string first;

@@ -82,6 +82,11 @@ std::string options_text(const report& r) {
     return text;
 }
 
+std::string options_cell(const report& r) {
+    if (!r.options_set) return "-";
+    return "set, " + (r.set_remaining.count() == 0 ? "over" : duration_words(r.set_remaining));
+}
+
 }  // namespace
 
 std::string table_of(std::span<const report> rows) {
@@ -98,8 +103,7 @@ std::string table_of(std::span<const report> rows) {
         t.row({r.breaker, std::string(word_of(v)), since_text(v), next_cell(v),
                share_text(n.failure, n.judged()),
                r.options.empty() ? "-" : percent_text(options_of_text(r.options).failure_rate),
-               std::to_string(n.judged()), voters_text(r), r.options_set ? "set" : "-",
-               reason_cell(v)});
+               std::to_string(n.judged()), voters_text(r), options_cell(r), reason_cell(v)});
     }
     constexpr std::array<std::string_view, 3> sparse = {"NEXT", "OPTIONS", "REASON"};
     t.drop_if_empty(sparse);
@@ -175,6 +179,11 @@ json_object json_of(const report& r) {
     all.add_raw("voters", voters.text());
     all.add("probes_left", r.now.probes_left);
     all.add("options_set", r.options_set);
+    if (r.options_set) {
+        all.add("set_remaining_ms", r.set_remaining.count());
+    } else {
+        all.add_null("set_remaining_ms");
+    }
     return all;
 }
 

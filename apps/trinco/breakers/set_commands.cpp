@@ -145,7 +145,8 @@ private:
         to.positionals("KEY=VALUE", pairs_, "options, as 'trinco help options' lists them");
         to.complete_with("KEY=VALUE", shared_keys);
         to.optional_duration("--for", lasts_, {1ms, longest},
-                             "how long they govern; default 30 days");
+                             "how long they govern, and with them what was set before; default "
+                             "30 days");
         to.flag("--create", may_create_, "also when no process has used the breaker yet");
     }
     [[nodiscard]] bool may_create() const override { return may_create_; }
@@ -162,10 +163,11 @@ private:
         return what;
     }
 
-    [[nodiscard]] std::string said(bool) const override {
+    [[nodiscard]] std::string said(bool were_set) const override {
         std::string text;
         for (const std::string& pair : pairs_) text += (text.empty() ? "" : " ") + pair;
         return text + " governs for " + duration_words(lasts_.value_or(longest)) +
+               (were_set ? ", as does now what was set before" : "") +
                ", whatever processes are configured with; 'trinco breakers unset' ends that";
     }
 

@@ -397,6 +397,9 @@ std::error_code call_breaker::book(const counts& what, bool is_stale) {
             n.slices.front().age = std::chrono::floor<milliseconds>(boot_clock::now() - began);
         }
     }
+    if (knows_nobodys_) {
+        if (const auto error = tell_options()) return error;
+    }
     if (v.fleet.era == era && is_crossed(v)) {
         std::this_thread::sleep_for(second_look);
         return tell_options();
@@ -423,6 +426,7 @@ std::error_code call_breaker::exchange(const news& what, verdict& v) {
 void call_breaker::learn(const verdict& v) {
     fleet_ = v.fleet;
     window_ = v.window;
+    knows_nobodys_ = v.own_stamp == 0;
     if (v.options.empty()) return;
     governing_ = v.options;
     governing_stamp_ = v.fleet.options_stamp;
@@ -440,7 +444,8 @@ bool call_breaker::is_crossed(const verdict& v) const {
 }
 
 std::string call_breaker::own_options() const {
-    if (!configured_ && (!governing_.empty() || fleet_.options_stamp != 0)) return {};
+    const bool is_known = !governing_.empty() || fleet_.options_stamp != 0;
+    if (!configured_ && !knows_nobodys_ && is_known) return {};
     return to_text(detail::policy_of(options_));
 }
 

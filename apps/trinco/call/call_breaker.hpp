@@ -144,8 +144,9 @@ private:
     detail::policy rules_;
     std::string governing_;  // its text; empty: the record has none, or it is not known
     std::uint64_t governing_stamp_ = 0;
-    std::string before_;  // the text, before our own options were told
-    detail::view told_;   // what the store is known to have said
+    bool knows_nobodys_ = false;  // the record, what a process is configured with
+    std::string before_;          // the text, before our own options were told
+    detail::view told_;           // what the store is known to have said
     std::function<told_options()> told_options_;
     milliseconds limit_;  // of a question
     bool is_hurried_ = false;

@@ -27,6 +27,7 @@ breakers (schema 2), whatever the verb
   backoff_level, era, rev                                    openings in a row; order of changes
   of ls, show, set and unset also
   since_ms, failed_share, opens_at_share, why, window, totals, probes_left, options_set
+  set_remaining_ms    until what an operator set ends: null when nothing is set, 0 when it is over
   voters              {"failing", "live", "quorum"}
   of show, set and unset also: options (durations as window_ms), instances; of show: measured
 

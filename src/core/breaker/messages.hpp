@@ -41,7 +41,7 @@ struct news {
     std::vector<slice> slices;  // outcomes of mine.era, oldest first
     counts stale;               // outcomes of older eras: lifetime totals only
     // With own_stamp = 0 the options this process was configured with (core/breaker/policy.hpp,
-    // to_text), sent until a verdict shows own_stamp. Afterwards the governing options, whose stamp
+    // to_text), sent until a verdict shows own_stamp, and when one shows 0 again. Otherwise the governing options, whose stamp
     // is mine.options_stamp, sent when the last verdict said send_options. Else empty.
     std::string options;
     std::uint64_t own_stamp = 0;  // of this process's own options; 0: not yet stamped
@@ -61,8 +61,10 @@ struct verdict {
     bool set_aside = false;
     // Pacing: the store spreads the live instances so that one breaker costs it a bounded rate.
     std::chrono::milliseconds next_exchange{0};
-    std::uint64_t own_stamp = 0;  // assigned to the sender's own options, or as sent
-    std::string options;          // the governing ones, when the sender's stamp was older
+    // Assigned to the sender's own options, or as sent; of who sent none the latest. 0: the store
+    // knows nobody's own, and wants the sender's with the next exchange.
+    std::uint64_t own_stamp = 0;
+    std::string options;  // the governing ones, when the sender's stamp was older
     // The store has lost the governing options, or the sender knows newer ones: send them with the
     // next exchange (now: no probe is granted meanwhile).
     bool send_options = false;
@@ -143,7 +145,9 @@ struct report {
     verdict now;
     std::string options;       // the governing ones
     bool options_set = false;  // by an operator, rather than by a process's configuration
-    counts totals;             // lifetime
+    // Of what was set; 0: it is over, and the next exchange, probe or control ends it.
+    std::chrono::milliseconds set_remaining{0};
+    counts totals;  // lifetime
     std::vector<share> shares;
 };
 

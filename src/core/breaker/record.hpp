@@ -99,8 +99,11 @@
 //             a batch that was counted before is not stamped again. Stamps are even; those of
 //             options that an operator set are odd, by which a record that was lost knows them
 //             again (for another 30 days). An exchange whose sender's stamp is older gets the text;
-//             a record without text takes the sender's, whatever its stamp, and one with an older
-//             text takes the newer, asking for it by send_options. A change of window or
+//             a record without text takes the sender's, and one with an older text takes the newer,
+//             asking for it by send_options; what was unset since is older. Who was configured with
+//             what is lost with a record whose options were set, and is not known where some were
+//             set before any process came: own_stamp = 0 asks each sender for its own, and `unset`
+//             leaves no text, by which nothing opens, until one has come. A change of window or
 //             window_slices empties the window.
 // Pacing      next_exchange = max(sync_interval, instances heard within live_for /
 //             exchange_budget), recounted every live_for / 8.

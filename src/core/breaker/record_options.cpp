@@ -63,6 +63,15 @@ void restore(fleet_record& r, const std::string& text, const policy& rules, std:
     govern(r, text, rules, stamp);
 }
 
+// A text of the same stamp is taken by a record that has none. One that an operator has unset since
+// is older than the record's stamp, and stays away.
+void bring_back(fleet_record& r, const news& n, const policy& rules, store_time t, effects& out) {
+    const bool lost = r.options.empty();
+    if (!lost && n.mine.options_stamp == r.options_stamp) return;
+    restore(r, n.options, rules, n.mine.options_stamp, t);
+    if (!lost) bump(r, out);
+}
+
 [[nodiscard]] std::string_view next_pair(std::string_view& text) noexcept {
     const std::size_t begin = std::min(text.find_first_not_of(' '), text.size());
     const std::size_t end = std::min(text.find(' ', begin), text.size());
@@ -107,22 +116,21 @@ offered_options parse_offered(const fleet_record& r, const news& n) {
 std::uint64_t accept_options(fleet_record& r, fleet_record::instance& i, const news& n,
                              const offered_options& offered, bool repeated, store_time t,
                              effects& out) {
-    if (n.own_stamp != 0) i.own_stamp = n.own_stamp;
-    if (!offered.rules) return i.own_stamp;
     if (n.own_stamp != 0) {
-        const bool lost = r.options.empty();
-        if (!lost && n.mine.options_stamp <= r.options_stamp) return i.own_stamp;
-        restore(r, n.options, *offered.rules, n.mine.options_stamp, t);
-        if (!lost) bump(r, out);
-        return i.own_stamp;
+        i.own_stamp = n.own_stamp;
+        if (offered.rules && n.mine.options_stamp >= r.options_stamp) {
+            bring_back(r, n, *offered.rules, t, out);
+        }
+    } else if (offered.rules && (!repeated || i.own_stamp == 0)) {
+        if (n.options != r.configured_options) {
+            const std::uint64_t before = r.options_stamp;
+            configure(r, n.options, *offered.rules, next_stamp(r, t, false), t);
+            if (r.options_stamp != before) bump(r, out);
+        }
+        i.own_stamp = r.configured_stamp;
     }
-    if (repeated && i.own_stamp != 0) return i.own_stamp;
-    if (n.options != r.configured_options) {
-        const std::uint64_t before = r.options_stamp;
-        configure(r, n.options, *offered.rules, next_stamp(r, t, false), t);
-        if (r.options_stamp != before) bump(r, out);
-    }
-    return i.own_stamp = r.configured_stamp;
+    if (r.configured_stamp == 0 && r.options_stamp != 0) return 0;
+    return i.own_stamp != 0 ? i.own_stamp : r.configured_stamp;
 }
 
 std::optional<policy> parse_set(const fleet_record& r, std::string_view pairs) {
@@ -146,15 +154,13 @@ void unset_options(fleet_record& r, store_time t, effects& out) {
     if (r.set_until.count() == 0) return;
     r.set_options.clear();
     r.set_until = store_time(0);
-    // What is beneath was lost with an older record: what was set goes on as if it were configured,
-    // until the next process stamps its own.
-    std::string text = r.configured_options.empty() ? r.options : r.configured_options;
-    const auto parsed = parse_policy(text, policy{});
+    // What is beneath may be unknown (set before any process came, or lost with an older record):
+    // then nothing governs until the next process has told its own, which is asked for.
+    const auto parsed = parse_policy(r.configured_options, policy{});
     const auto* p = std::get_if<policy>(&parsed);
     const std::uint64_t stamp = next_stamp(r, t, false);
-    r.configured_options = text;
-    r.configured_stamp = stamp;
-    govern(r, std::move(text), p != nullptr ? *p : r.rules, stamp);
+    if (!r.configured_options.empty()) r.configured_stamp = stamp;
+    govern(r, r.configured_options, p != nullptr ? *p : r.rules, stamp);
     bump_by_operator(r, t, out);
 }
 

@@ -60,6 +60,7 @@ report report_of(const fleet_record& r, std::string_view breaker, store_time now
     p.now.next_exchange = pace(r);
     p.options = r.options;
     p.options_set = r.set_until.count() != 0;
+    p.set_remaining = left(r.set_until, t);
     p.totals = r.totals;
     p.shares = shares_of(r, t);
     return p;

@@ -49,10 +49,11 @@ public:
             throw open_error(errc::invalid, "the store's URL is " + detail::quoted(url.shown) +
                                                 ", but " + *sentence);
         }
+        auto& target = std::get<redis_target>(parsed);
+        const unsigned database = target.database;
         opened_stores all;
-        all.breakers = std::make_unique<redis_breakers>(
-            on, redis_sockets(on, std::move(std::get<redis_target>(parsed))),
-            std::string(name_space), who);
+        all.breakers = std::make_unique<redis_breakers>(on, redis_sockets(on, std::move(target)),
+                                                        std::string(name_space), who, database);
         return all;
     }
 };

@@ -64,10 +64,11 @@ struct redis_breakers::batch {
 };
 
 redis_breakers::redis_breakers(loop& on, make_route make, std::string name_space,
-                               breaker_identity who)
+                               breaker_identity who, unsigned database)
     : loop_(on),
       name_space_(std::move(name_space)),
       who_(std::move(who)),
+      database_(database),
       notices_(on),
       make_(std::move(make)),
       route_(make_([this](const route_event& e) { route_changed(e); })),
@@ -126,7 +127,8 @@ op redis_breakers::exchange(std::span<const news> news_of_all, deadline by,
     for (std::size_t at = 0; at < news_of_all.size(); ++at) {
         const news& n = news_of_all[at];
         all->names.push_back(n.breaker);
-        auto call = check_breaker_name(n.breaker) ? std::nullopt : call_of(name_space_, who_, n);
+        auto call =
+            check_breaker_name(n.breaker) ? std::nullopt : call_of(name_space_, who_, n, database_);
         if (!call) {
             all->verdicts[at].error = fault_of(who_, n);
             continue;
@@ -185,12 +187,13 @@ op redis_breakers::look(const look_request& request, deadline by, completion<gla
 }
 
 op redis_breakers::probe(const probe_request& request, deadline by, completion<probe_reply> done) {
-    return ask(hindrance(by, request.breaker), ready(call_of(name_space_, who_, request)),
-               request.breaker, by, std::move(done), probe_reply_from);
+    return ask(hindrance(by, request.breaker),
+               ready(call_of(name_space_, who_, request, database_)), request.breaker, by,
+               std::move(done), probe_reply_from);
 }
 
 op redis_breakers::control(const control_request& request, deadline by, completion<view> done) {
-    return ask(hindrance(by, request.breaker), ready(call_of(name_space_, request)),
+    return ask(hindrance(by, request.breaker), ready(call_of(name_space_, request, database_)),
                request.breaker, by, std::move(done), view_from);
 }
 
@@ -215,7 +218,7 @@ op redis_breakers::subscribe(unique_function<void(const notice&)> on_notice) {
     auto interest = notices_.subscribe(std::move(on_notice));
     if (!std::exchange(listening_, true)) {
         route_->listen(
-            breaker_channel(name_space_),
+            breaker_channel(name_space_, database_),
             [this](std::string_view message) { notices_.came(message); },
             [this](std::string_view message) {
                 if (!on_opening_) return false;

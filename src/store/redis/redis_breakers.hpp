@@ -36,7 +36,8 @@ public:
     using make_route = unique_function<std::unique_ptr<redis_route>(redis_route::on_event)>;
 
     // The loop must outlive the store. Begins to connect.
-    redis_breakers(loop& on, make_route make, std::string name_space, breaker_identity who);
+    redis_breakers(loop& on, make_route make, std::string name_space, breaker_identity who,
+                   unsigned database = 0);
     ~redis_breakers() override;
 
     [[nodiscard]] op exchange(std::span<const news> batch, deadline by,
@@ -88,6 +89,7 @@ private:
     loop& loop_;
     const std::string name_space_;
     const breaker_identity who_;
+    const unsigned database_;
     redis_subscriber notices_;
     make_route make_;
     std::unique_ptr<redis_route> route_;

@@ -149,17 +149,18 @@ std::string breaker_index_key(std::string_view name_space) {
     return "trinco:1:" + std::string(name_space) + ":index";
 }
 
-std::string breaker_channel(std::string_view name_space) {
-    return "trinco:1:" + std::string(name_space) + ":changes";
+std::string breaker_channel(std::string_view name_space, unsigned database) {
+    const std::string channel = "trinco:1:" + std::string(name_space) + ":changes";
+    return database == 0 ? channel : channel + "@" + std::to_string(database);
 }
 
 std::optional<script_call> call_of(std::string_view name_space, const breaker_identity& who,
-                                   const news& n) {
+                                   const news& n, unsigned database) {
     if (is_refused(who, n)) return std::nullopt;
     script_call c{redis_script::exchange, breaker_keys(name_space, n.breaker), {}};
     arguments& a = c.arguments;
     a.reserve(24 + 7 * n.slices.size());
-    a = {who.instance, who.voter, breaker_channel(name_space), n.breaker};
+    a = {who.instance, who.voter, breaker_channel(name_space, database), n.breaker};
     put(a, n.mine);
     a.push_back(text_of(n.seq));
     a.push_back(text_of(n.own_stamp));
@@ -190,10 +191,10 @@ script_call call_of(std::string_view name_space, const look_request& q) {
 }
 
 std::optional<script_call> call_of(std::string_view name_space, const breaker_identity& who,
-                                   const probe_request& p) {
+                                   const probe_request& p, unsigned database) {
     if (p.token == 0) return std::nullopt;
     script_call c{redis_script::probe, breaker_keys(name_space, p.breaker), {}};
-    c.arguments = {who.instance, who.voter, breaker_channel(name_space), p.breaker};
+    c.arguments = {who.instance, who.voter, breaker_channel(name_space, database), p.breaker};
     put(c.arguments, is_acceptable(p.mine) ? p.mine : view{});
     c.arguments.emplace_back(name_of(p.step));
     c.arguments.push_back(text_of(p.token));
@@ -201,7 +202,8 @@ std::optional<script_call> call_of(std::string_view name_space, const breaker_id
     return c;
 }
 
-std::optional<script_call> call_of(std::string_view name_space, const control_request& c) {
+std::optional<script_call> call_of(std::string_view name_space, const control_request& c,
+                                   unsigned database) {
     const bool is_set = c.verb == control_verb::set;
     const auto pairs = is_set ? canonical_pairs(c.options) : std::string();
     if (!pairs) return std::nullopt;
@@ -215,7 +217,7 @@ std::optional<script_call> call_of(std::string_view name_space, const control_re
     if (error) return std::nullopt;
     return script_call{redis_script::control,
                        breaker_keys(name_space, c.breaker),
-                       {breaker_channel(name_space), c.breaker, text_of(c.id),
+                       {breaker_channel(name_space, database), c.breaker, text_of(c.id),
                         std::string(name_of(c.verb)), after.reason, text_of(c.expires), *pairs}};
 }
 

@@ -29,7 +29,9 @@ namespace trinco::detail {
 [[nodiscard]] std::vector<std::string> breaker_keys(std::string_view name_space,
                                                     std::string_view breaker);
 [[nodiscard]] std::string breaker_index_key(std::string_view name_space);
-[[nodiscard]] std::string breaker_channel(std::string_view name_space);
+// "trinco:1:<namespace>:changes", and of a database but 0 with "@<database>" behind it: unlike keys,
+// channels are the same for all databases of a server.
+[[nodiscard]] std::string breaker_channel(std::string_view name_space, unsigned database = 0);
 
 // One call: EVALSHA <sha of script> <number of keys> <keys> <arguments>.
 struct script_call {
@@ -40,15 +42,16 @@ struct script_call {
 
 // Nothing when the request is invalid.
 [[nodiscard]] std::optional<script_call> call_of(std::string_view name_space,
-                                                 const breaker_identity& who, const news& n);
+                                                 const breaker_identity& who, const news& n,
+                                                 unsigned database = 0);
 // A view that no record can have made is sent as one that knows nothing.
 [[nodiscard]] script_call call_of(std::string_view name_space, const look_request& q);
 // Token 0 is invalid; a view that no record can have made is sent as one that knows nothing.
 [[nodiscard]] std::optional<script_call> call_of(std::string_view name_space,
                                                  const breaker_identity& who,
-                                                 const probe_request& p);
+                                                 const probe_request& p, unsigned database = 0);
 [[nodiscard]] std::optional<script_call> call_of(std::string_view name_space,
-                                                 const control_request& c);
+                                                 const control_request& c, unsigned database = 0);
 [[nodiscard]] script_call inspect_call(std::string_view name_space, std::string_view breaker);
 // EVALSHA <sha of index> 1 <index> <breaker> <lives>: after the first exchange of a breaker, and
 // whenever it is exchanged again because of the time that has passed.

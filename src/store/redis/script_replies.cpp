@@ -196,6 +196,7 @@ script_answer<std::optional<report>> report_from(const resp_reply& reply,
     in.get(p.now.next_exchange);
     in.get(p.options);
     in.get(p.options_set);
+    in.get(p.set_remaining);
     in.get(p.totals);
     reading shares(in.next(kind::array));
     while (in.is_good() && shares.is_good() && !shares.is_done()) {

@@ -44,7 +44,7 @@ class Looking(Scene):
         self.answer('breakers', 'set', 'pay', 'failure_rate=0.25')
         lines = self.answer('breakers', 'ls', 'pay').splitlines()
         self.assertRegex(
-            lines[1], r'^pay +forced_open +(-|\d.*) +(2 h|1 h 59 min) .* 25 % +1 .* set +maint')
+            lines[1], r'^pay +forced_open +(-|\d.*) +(2 h|1 h 59 min) .* 25 % +1 .* set, 30 d +maint')
         self.answer('breakers', 'resume', 'pay')
         self.assertNotIn('NEXT', self.answer('breakers', 'ls', 'pay'))
 
@@ -237,6 +237,26 @@ class Operating(Scene):
         wait_until(lambda: self.call('--', 'true')[0] == 0 and not self.show()['options_set'],
                    'the end of what was set')
         self.assertEqual(300_000, self.show()['options']['window_ms'])
+
+    def test_until_when_options_are_set_is_told(self):
+        self.answer('breakers', 'set', 'pay', 'window=20s', '--for', '1h')
+        self.assertRegex(self.answer('breakers', 'ls', 'pay'), r'\n[^\n]* set, (1 h|59 min)')
+        self.assertRegex(self.answer('breakers', 'show', 'pay'), r'options +set by an operator, for')
+        self.assertTrue(3_500_000 < self.show()['set_remaining_ms'] <= 3_600_000)
+        said = self.answer('breakers', 'set', 'pay', 'quorum=1', '--for', '2h')
+        self.assertIn('quorum=1 governs for 2 h, as does now what was set before', said)
+        self.assertGreater(self.show()['set_remaining_ms'], 7_000_000)
+        self.answer('breakers', 'unset', 'pay')
+        self.assertIsNone(self.show()['set_remaining_ms'])
+
+    def test_what_is_set_before_the_first_call_ends(self):
+        self.answer('breakers', 'set', 'new', 'failure_rate=0.1', '--create')
+        self.call('--', 'true', name='new')
+        options = self.show('new')['options']
+        # Beneath it is what calls are configured with.
+        self.assertEqual((0.1, 5), (options['failure_rate'], options['minimum_calls']))
+        self.answer('breakers', 'unset', 'new')
+        self.assertEqual(0.5, self.show('new')['options']['failure_rate'])
 
     def test_set_says_what_is_wrong(self):
         for words, said in ((['window'], 'KEY=VALUE'), (['=3s'], 'KEY=VALUE'),

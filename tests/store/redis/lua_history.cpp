@@ -143,6 +143,7 @@ void lua_history::compare_report() {
             wanted.now.next_exchange.count());
     compare("options", got.value->options, wanted.options);
     compare("options_set", got.value->options_set, wanted.options_set);
+    compare("set_remaining", got.value->set_remaining.count(), wanted.set_remaining.count());
     compare("shares", got.value->shares.size(), wanted.shares.size());
     for (std::size_t k = 0; !difference_ && k < wanted.shares.size(); ++k) {
         const share& x = got.value->shares[k];

@@ -92,6 +92,27 @@ TEST_P(RedisStore, by_a_unix_socket_and_by_tcp_and_in_a_database) {
     EXPECT_GT(by_tcp.traffic().bytes_in, 0U);
 }
 
+TEST_P(RedisStore, another_database_hears_nothing_of_this_one) {
+    START_OR_SKIP();
+    redis_client here(socket_url());
+    redis_client there(socket_url() + "?db=3");
+    here.subscribe();
+    there.subscribe();
+    const auto tells = [](redis_client& by, redis_client& to) {
+        const auto before = to.heard(notice::kind_t::changed);
+        EXPECT_FALSE(by.control("payments", control_verb::trip).error);
+        return comes_true([&] { return to.heard(notice::kind_t::changed) > before; }, 2s);
+    };
+    redis_client also_here(socket_url());
+    redis_client also_there(socket_url() + "?db=3");
+    ASSERT_TRUE(comes_true([&] { return tells(also_here, here) && tells(also_there, there); }));
+    const auto before = here.heard(notice::kind_t::changed);
+    EXPECT_TRUE(tells(also_there, there));
+    // What is said here would come behind what was said there.
+    EXPECT_TRUE(tells(also_here, here));
+    EXPECT_EQ(here.heard(notice::kind_t::changed), before + 1);
+}
+
 TEST_P(RedisStore, with_tls_both_sides_prove_who_they_are) {
     const certificates of;
     ASSERT_TRUE(of.made());

@@ -72,6 +72,7 @@ TEST(ScriptProtocol, KeysOfABreakerShareASlot) {
     EXPECT_EQ(keys[2], "trinco:1:prod:{payments}:instances");
     EXPECT_EQ(breaker_index_key("prod"), "trinco:1:prod:index");
     EXPECT_EQ(breaker_channel("prod"), "trinco:1:prod:changes");
+    EXPECT_EQ(breaker_channel("prod", 3), "trinco:1:prod:changes@3");
 }
 
 TEST(ScriptProtocol, AnExchangeIsWrittenInTheOrderOfItsManual) {
@@ -292,15 +293,16 @@ TEST(ScriptProtocol, ReadsAGlance) {
 
 TEST(ScriptProtocol, ReadsAReport) {
     const auto share = list({text("i1"), text("v1"), some_counts(1), whole(30), whole(8)});
-    const auto a = report_from(
-        list({text("ok"), some_view(), some_counts(10), whole(4), whole(3), whole(2), whole(100),
-              text("quorum=1"), whole(1), some_counts(20), list({share, share}), whole(7)}),
-        "payments");
+    const auto a = report_from(list({text("ok"), some_view(), some_counts(10), whole(4), whole(3),
+                                     whole(2), whole(100), text("quorum=1"), whole(1), whole(1500),
+                                     some_counts(20), list({share, share}), whole(7)}),
+                               "payments");
     ASSERT_FALSE(a.error);
     ASSERT_TRUE(a.value);
     EXPECT_EQ(a.value->breaker, "payments");
     EXPECT_EQ(a.value->totals.success, 20U);
     EXPECT_TRUE(a.value->options_set);
+    EXPECT_EQ(a.value->set_remaining, 1500ms);
     ASSERT_EQ(a.value->shares.size(), 2U);
     EXPECT_EQ(a.value->shares[1].instance, "i1");
     EXPECT_EQ(a.value->shares[1].heard, 30ms);

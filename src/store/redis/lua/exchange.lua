@@ -159,11 +159,13 @@ if r.era ~= before then
   failing, set_aside = 0, false  -- the window is empty again
 end
 
+local told_stamp = i.own_stamp ~= 0 and i.own_stamp or r.configured_stamp
+if r.configured_stamp == 0 and r.options_stamp ~= 0 then told_stamp = 0 end
 local send_options = r.options == '' or known_stamp > r.options_stamp
 local governing = known_stamp < r.options_stamp and r.options or ''
 local ttl = save_record(t, true, put_parties, save_parties)
 local view = view_reply(t)
 local published = publish(ARGV[3], ARGV[4], view)
-return {'ok', counted and 1 or 0, i.own_stamp, set_aside and 1 or 0, live, failing, probes_left(),
+return {'ok', counted and 1 or 0, told_stamp, set_aside and 1 or 0, live, failing, probes_left(),
   pace(), send_options and 1 or 0, governing, r.window.sum, view, published,
   ttl, max(0, store_time() - now)}

@@ -6,10 +6,10 @@
 -- KEYS   1 record, 2 voters, 3 instances
 -- ARGV   none
 -- Reply  {'ok', view, window's six counts, live voters, voters failing, probes_left, next_exchange
---        ms, options, options_set, totals' six counts, shares, cost us}; a share is {instance,
---        voter, window's six counts, heard ms ago, stamp of its options}, sorted by name, the 256
---        last heard of those within live_for. {'absent'} when there is no record, {'newer'} when
---        its layout is unknown.
+--        ms, options, options_set, set_remaining ms, totals' six counts, shares, cost us}; a share
+--        is {instance, voter, window's six counts, heard ms ago, stamp of its options}, sorted by
+--        name, the 256 last heard of those within live_for. {'absent'} when there is no record,
+--        {'newer'} when its layout is unknown.
 -- Time   TIME, read first for every decision and last for the cost
 -- Cost   linear in voters and shares
 
@@ -39,4 +39,5 @@ end
 local t = time_of(now)
 local live, failing = take_census(t)
 return {'ok', view_reply(t), r.window.sum, live, failing, probes_left(), pace(), r.options,
-  r.set_ends ~= 0 and 1 or 0, r.totals, shares_of(t), max(0, store_time() - now)}
+  r.set_ends ~= 0 and 1 or 0, left(r.set_ends, t), r.totals, shares_of(t),
+  max(0, store_time() - now)}

@@ -69,14 +69,20 @@ local function restore(text, stamp, t)
   govern(text, stamp)
 end
 
+-- A text of the same stamp is taken by a record that has none. One that an operator has unset since
+-- is older than the record's stamp, and stays away.
+local function bring_back(text, known_stamp, t)
+  local lost = r.options == ''
+  if known_stamp < r.options_stamp or not lost and known_stamp == r.options_stamp then return end
+  restore(text, known_stamp, t)
+  if not lost then bump() end
+end
+
 -- A sender's options: stamps them, or adopts what they bring back; answers the sender's own stamp,
 -- of which `before` is known. own_stamp: as the sender says, 0 when it has none yet.
 local function accept(text, before, own_stamp, known_stamp, repeated, t)
   if own_stamp ~= 0 then
-    local lost = r.options == ''
-    if not lost and known_stamp <= r.options_stamp then return before end
-    restore(text, known_stamp, t)
-    if not lost then bump() end
+    bring_back(text, known_stamp, t)
     return before
   end
   if repeated and before ~= 0 then return before end
@@ -91,11 +97,11 @@ end
 local function unset(t)
   if r.set_ends == 0 then return end
   r.set_options, r.set_ends = '', 0
-  -- What is beneath was lost with an older record: what was set goes on as if it were configured.
-  local text = r.configured_options == '' and r.options or r.configured_options
+  -- What is beneath may be unknown (set before any process came, or lost with an older record):
+  -- then nothing governs until the next process has told its own, which is asked for.
   local stamp = next_stamp(t, false)
-  r.configured_options, r.configured_stamp = text, stamp
-  govern(text, stamp)
+  if r.configured_options ~= '' then r.configured_stamp = stamp end
+  govern(r.configured_options, stamp)
   bump_by_operator(t)
 end
 
