@@ -20,7 +20,8 @@ using trinco::detail::report;
 [[nodiscard]] std::string page_of(const report& r);
 
 // name, error, the view's members, since_ms, failed_share with opens_at_share, why, window, totals,
-// voters, probes_left, options_set, set_remaining_ms. Of a record that cannot be read name and error alone.
+// voters, probes_left, options_set, set_remaining_ms. Of a record that cannot be read name and
+// error alone.
 [[nodiscard]] json_object json_of(const report& r);
 // The same, with options and instances.
 [[nodiscard]] json_object full_json_of(const report& r);

@@ -41,8 +41,9 @@ struct news {
     std::vector<slice> slices;  // outcomes of mine.era, oldest first
     counts stale;               // outcomes of older eras: lifetime totals only
     // With own_stamp = 0 the options this process was configured with (core/breaker/policy.hpp,
-    // to_text), sent until a verdict shows own_stamp, and when one shows 0 again. Otherwise the governing options, whose stamp
-    // is mine.options_stamp, sent when the last verdict said send_options. Else empty.
+    // to_text), sent until a verdict shows own_stamp, and when one shows 0 again. Otherwise the
+    // governing options, whose stamp is mine.options_stamp, sent when the last verdict said
+    // send_options. Else empty.
     std::string options;
     std::uint64_t own_stamp = 0;  // of this process's own options; 0: not yet stamped
 };

@@ -29,8 +29,8 @@ namespace trinco::detail {
 [[nodiscard]] std::vector<std::string> breaker_keys(std::string_view name_space,
                                                     std::string_view breaker);
 [[nodiscard]] std::string breaker_index_key(std::string_view name_space);
-// "trinco:1:<namespace>:changes", and of a database but 0 with "@<database>" behind it: unlike keys,
-// channels are the same for all databases of a server.
+// "trinco:1:<namespace>:changes", and of a database but 0 with "@<database>" behind it: channels,
+// unlike keys, are the same for all databases of a server.
 [[nodiscard]] std::string breaker_channel(std::string_view name_space, unsigned database = 0);
 
 // One call: EVALSHA <sha of script> <number of keys> <keys> <arguments>.

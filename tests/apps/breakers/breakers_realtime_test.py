@@ -44,7 +44,8 @@ class Looking(Scene):
         self.answer('breakers', 'set', 'pay', 'failure_rate=0.25')
         lines = self.answer('breakers', 'ls', 'pay').splitlines()
         self.assertRegex(
-            lines[1], r'^pay +forced_open +(-|\d.*) +(2 h|1 h 59 min) .* 25 % +1 .* set, 30 d +maint')
+            lines[1], r'^pay +forced_open +(-|\d.*) +(2 h|1 h 59 min) .* 25 % +1 .* '
+                      r'set, 30 d +maint')
         self.answer('breakers', 'resume', 'pay')
         self.assertNotIn('NEXT', self.answer('breakers', 'ls', 'pay'))
 
@@ -241,7 +242,8 @@ class Operating(Scene):
     def test_until_when_options_are_set_is_told(self):
         self.answer('breakers', 'set', 'pay', 'window=20s', '--for', '1h')
         self.assertRegex(self.answer('breakers', 'ls', 'pay'), r'\n[^\n]* set, (1 h|59 min)')
-        self.assertRegex(self.answer('breakers', 'show', 'pay'), r'options +set by an operator, for')
+        self.assertRegex(self.answer('breakers', 'show', 'pay'),
+                         r'options +set by an operator, for')
         self.assertTrue(3_500_000 < self.show()['set_remaining_ms'] <= 3_600_000)
         said = self.answer('breakers', 'set', 'pay', 'quorum=1', '--for', '2h')
         self.assertIn('quorum=1 governs for 2 h, as does now what was set before', said)
