@@ -50,7 +50,10 @@ struct breaker_registry::impl {
     std::unordered_map<std::string, std::unique_ptr<circuit_breaker>, text_hash, std::equal_to<>>
         breakers;
     std::shared_ptr<detail::store_state> store;  // null: this process alone
-    std::shared_ptr<detail::fleet_sync> sync;    // the loop's thread
+    // Made, used and ended on the loop's thread. This is its one owner: who refers to it from what
+    // he posts does so weakly, or a copy that he forgot would end it on a thread of the caller's.
+    std::shared_ptr<detail::fleet_sync> sync;
+    detail::op last_words;  // what it still sends; that thread's, too
 
     [[nodiscard]] const breaker_options& options_of(std::string_view name) const {
         const auto mine = configured.find(name);
@@ -60,6 +63,7 @@ struct breaker_registry::impl {
     void open_sync();
     void join(circuit_breaker& b) const;
     [[nodiscard]] bool close();
+    void leave();
 };
 
 void breaker_registry::impl::check_options() const {
@@ -100,44 +104,49 @@ void breaker_registry::impl::join(circuit_breaker& b) const {
     if (!store) return;
     auto& core = detail::breaker_access::core(b);
     (void)detail::run_and_wait(store->on(), patience(options.defaults),
-                               [state = store, with = sync, &core] {
-                                   if (!core.in_fleet()) core.join_fleet(state->on(), *with);
+                               [state = store, weak = std::weak_ptr(sync), &core] {
+                                   const auto with = weak.lock();  // else the registry has left
+                                   if (with && !core.in_fleet())
+                                       core.join_fleet(state->on(), *with);
                                });
 }
 
-// Sends what was not sent, then ends every membership before the conversation, all on the loop.
-// False: its thread is in somebody's callback, or does not exist in this process, where the mutexes
-// of the parent's threads are not to be touched; then everything has to stay.
+// On the loop's thread, or where none runs: every membership ends before the conversation.
+void breaker_registry::impl::leave() {
+    last_words.cancel();
+    for (auto& [name, b] : breakers) detail::breaker_access::core(*b).leave_fleet();
+    sync.reset();
+}
+
+// Sends what was not sent, then leaves, all on the loop. False: its thread is in somebody's
+// callback, or does not exist in this process, where the mutexes of the parent's threads are not to
+// be touched; then everything has to stay. What is posted here comes before what the destructor
+// posts then.
 bool breaker_registry::impl::close() {
     if (store->check() == errc::forked) return false;
     struct ending {
         std::mutex m;
         std::condition_variable arrived;
         bool sent = false;
-        detail::op pending;
     };
     const auto end = std::make_shared<ending>();
     const auto bound = options.defaults.store_timeout;
-    const auto begin = [state = store, with = sync, end, bound] {
-        end->pending = with->stop(state->on().now() + bound, [end](std::error_code, int) {
+    const auto started = detail::run_and_wait(store->on(), bound * 2, [this, end, bound] {
+        last_words = sync->stop(store->on().now() + bound, [end](std::error_code, int) {
             const std::lock_guard hold(end->m);
             end->sent = true;
             end->arrived.notify_all();
         });
-    };
-    const auto started = detail::run_and_wait(store->on(), bound * 2, begin);
+    });
     if (!started && !store->on().on_thread()) {
         std::unique_lock hold(end->m);
         end->arrived.wait_for(hold, bound * 2, [&end] { return end->sent; });
     }
-    const auto leave = [this, end] {
-        end->pending.cancel();
-        for (auto& [name, b] : breakers) detail::breaker_access::core(*b).leave_fleet();
-        sync.reset();
-    };
-    const auto left = detail::run_and_wait(store->on(), closing_patience, leave);
-    if (left == errc::unknown_outcome) return false;
-    if (left) leave();  // a loop that does not run any more runs nothing of ours either
+    const auto left = detail::run_and_wait(store->on(), closing_patience, [this] { leave(); });
+    if (!left) return true;
+    // A loop that has ended runs nothing of ours either; one that is about to end still may.
+    if (left == errc::unknown_outcome || !store->on().on_thread()) return false;
+    leave();
     return true;
 }
 
@@ -156,10 +165,10 @@ breaker_registry::breaker_registry(const store& over, const registry_options& op
 breaker_registry::~breaker_registry() {
     if (!impl_->sync || impl_->close()) return;
     const auto store = impl_->store;
-    if (store->check() == errc::forked) {
+    if (store->check()) {  // no thread comes by any more, and ours must not touch it
         static_cast<void>(impl_.release());
     } else {  // its thread ends it when it comes by, after all that was posted before
-        store->on().post([late = std::move(impl_)] {});
+        store->on().post([late = std::move(impl_)] { late->leave(); });
     }
 }
 

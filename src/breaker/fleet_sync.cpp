@@ -1,6 +1,7 @@
 // Life and interface of fleet_sync; the rest is in fleet_sync_*.cpp, see fleet_sync_impl.hpp.
 #include "breaker/fleet_sync.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
 
@@ -55,7 +56,7 @@ std::unique_ptr<fleet_sync::membership> fleet_sync::join(std::string name,
     m->met_server_at = s.met_server_at;
     m->shut_gate(now);
     s.members.emplace(m->name, m);
-    s.plan();
+    s.plan(*m);
     return std::unique_ptr<membership>(new membership(std::move(m)));
 }
 
@@ -81,7 +82,13 @@ op fleet_sync::stop(deadline by, completion<int> done) {
         alive->plan();
         alive->finish_stop();
     });
-    return op([shared] { shared->reset(); });
+    return op([self = s.weak_from_this(), shared] {
+        shared->reset();
+        const auto alive = self.lock();
+        if (alive && alive->stop_call && alive->stop_call->done == shared) {
+            alive->stop_call.reset();
+        }
+    });
 }
 
 const fleet_port::terms* fleet_sync::terms_of(std::string_view name) const {
@@ -102,13 +109,10 @@ fleet_sync::membership::~membership() {
         m_->ask ? std::optional(std::pair(m_->ask->token, m_->ask->sent)) : std::nullopt;
     if (asked) s->hold(m_, asked->first, asked->second);
     s->members.erase(m_->name);
-    std::vector<std::uint64_t> tokens;
-    for (const auto& [token, p] : s->probes) {
-        if (p->of.lock() == m_) tokens.push_back(token);
-    }
     s->end(*m_);
-    for (const auto token : tokens) s->settle(token, probe_step::give_back);
-    s->plan();
+    for (const auto token : std::exchange(m_->held, {})) s->settle(token, probe_step::give_back);
+    // For the others nothing has changed: all may end at once, and none looks through the rest.
+    if (s->members.empty()) s->plan();
     s->finish_stop();
 }
 
@@ -120,8 +124,8 @@ void fleet_sync::membership::wake(bool urgent) noexcept {
         impl* s = m->owner;
         if (s == nullptr) return;
         if (urgent) {
-            m->urgent = true;
-            s->plan();
+            m->urgent = std::min(m->urgent, s->on.now());
+            s->plan(*m);
         } else {
             s->force(*m, tick_at_or_after(s->on.now(), s->phase, m->known.rules.sync_interval));
         }

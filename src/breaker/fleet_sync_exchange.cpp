@@ -12,8 +12,24 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr boot_clock::duration urgent_gap = 2ms;
+// Of the places in an exchange, while urgent ones come faster than they can be sent.
+constexpr std::size_t kept_for_others = max_news / 4;
 
 }  // namespace
+
+// One that may be sent now.
+struct fleet_sync::impl::waiter {
+    time_point since;
+    const member_ptr* who;
+};
+
+// Those that have waited longest, so that none starves behind as many others as fit.
+void fleet_sync::impl::keep_longest(std::vector<waiter>& all, std::size_t most) {
+    const auto kept = std::min(most, all.size());
+    std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(kept), all.end(),
+                      [](const waiter& a, const waiter& b) { return a.since < b.since; });
+    all.resize(kept);
+}
 
 boot_clock::duration fleet_sync::impl::interval_of(const member& m) const noexcept {
     const boot_clock::duration base = m.known.rules.sync_interval;
@@ -30,7 +46,7 @@ boot_clock::duration fleet_sync::impl::store_timeout() const noexcept {
 
 void fleet_sync::impl::force(member& m, time_point when) {
     m.forced = std::min(m.forced, when);
-    plan();
+    plan(m);
 }
 
 void fleet_sync::impl::force_all(boot_clock::duration jitter) {
@@ -47,10 +63,11 @@ time_point fleet_sync::impl::next_time(member& m, time_point now) {
     auto t = std::min(m.forced, m.follow_up);
     // A degraded breaker collects nothing: only what is forced (its knocking) is sent.
     if (!m.degraded || m.unanswered) {
-        const bool looks = m.urgent || stopping || m.due <= now;
-        const bool news = looks && m.has_news();
-        if (m.urgent && !news) m.urgent = false;
-        if (m.urgent || (stopping && news)) return std::max(last_sent + urgent_gap, retry_at);
+        const bool looks = m.urgent != never || m.due <= now;
+        const bool last = stopping && m.has_last_news();
+        const bool news = last || (looks && m.has_news());
+        if (!news) m.urgent = never;
+        if (m.urgent != never || last) return std::max(last_sent + urgent_gap, retry_at);
         if (m.due <= now && !news) {
             m.due = tick_at_or_after(now + 1ns, phase, m.known.rules.sync_interval);
         }
@@ -63,7 +80,20 @@ void fleet_sync::impl::plan() {
     if (exchange_in_flight) return;
     const auto now = on.now();
     auto next = never;
-    for (const auto& [name, m] : members) next = std::min(next, next_time(*m, now));
+    for (const auto& [name, m] : members) {
+        next = std::min(next, next_time(*m, now));
+        if (next <= now) break;
+    }
+    plan_at(next);
+}
+
+// The others stand as they stood. One that need not be looked at as soon as planned is found to be
+// so then.
+void fleet_sync::impl::plan(member& m) {
+    if (!exchange_in_flight) plan_at(std::min(planned, next_time(m, on.now())));
+}
+
+void fleet_sync::impl::plan_at(time_point next) {
     if (next == planned) return;
     planned = next;
     if (next == never) {
@@ -77,22 +107,20 @@ void fleet_sync::impl::plan() {
 }
 
 std::vector<fleet_sync::impl::member_ptr> fleet_sync::impl::candidates(time_point now) {
-    std::vector<member_ptr> urgent;
-    std::vector<member_ptr> others;
+    std::vector<waiter> urgent;
+    std::vector<waiter> others;
     for (const auto& [name, m] : members) {
         if (next_time(*m, now) > now) continue;
-        (m->urgent ? urgent : others).push_back(m);
+        (m->urgent != never ? urgent : others).push_back({m->waits_since(), &m});
     }
-    // The longest due first, so that no breaker starves behind 64 others.
-    if (others.size() > 1) {  // it allocates, even for one
-        std::stable_sort(others.begin(), others.end(),
-                         [](const member_ptr& a, const member_ptr& b) {
-                             return std::min(a->due, a->forced) < std::min(b->due, b->forced);
-                         });
+    keep_longest(urgent, max_news - std::min(others.size(), kept_for_others));
+    keep_longest(others, max_news - urgent.size());
+    std::vector<member_ptr> chosen;
+    chosen.reserve(urgent.size() + others.size());
+    for (const auto* list : {&urgent, &others}) {
+        for (const auto& w : *list) chosen.push_back(*w.who);
     }
-    urgent.insert(urgent.end(), others.begin(), others.end());
-    if (urgent.size() > max_news) urgent.resize(max_news);
-    return urgent;
+    return chosen;
 }
 
 // A batch whose window has passed can be counted nowhere any more.
@@ -127,6 +155,7 @@ news fleet_sync::impl::compose(member& m, time_point now, item& as) {
     }
     if (m.degraded) return n;
     m.woken.fetch_and(static_cast<std::uint8_t>(~member::woken_urgently));
+    m.news_found = false;
     auto harvest = m.port->collect(n.mine.era);
     if (harvest.empty()) return n;
     n.slices = std::move(harvest.slices);
@@ -158,9 +187,9 @@ void fleet_sync::impl::send() {
     for (const auto& m : chosen) {
         if (m->owner == nullptr) continue;  // ended by another's collect()
         item it{m};
-        any_urgent = any_urgent || m->urgent;
+        any_urgent = any_urgent || m->urgent != never;
         timeout = std::max<boot_clock::duration>(timeout, m->options.store_timeout);
-        m->urgent = false;
+        m->urgent = never;
         m->in_flight = true;
         m->forced = never;
         if (now >= m->flushed + 20ms) m->follow_up = never;
@@ -228,7 +257,7 @@ void fleet_sync::impl::settle_item(const item& it, time_point sent, const verdic
     m.due = tick_at_or_after(tick_meant_by(sent, phase, tick) + interval_of(m), phase, tick);
     m.forced = std::min(m.forced, sent + m.known.rules.live_for / 3);
     // What became urgent while a batch waited for its answer could not be collected then.
-    if ((m.woken.load() & member::woken_urgently) != 0) m.urgent = true;
+    if ((m.woken.load() & member::woken_urgently) != 0) m.urgent = std::min(m.urgent, now);
     take_verdict(m, v, sent);
 }
 
@@ -245,7 +274,7 @@ void fleet_sync::impl::end(member& m) {
 void fleet_sync::impl::finish_stop() {
     if (!stop_call) return;
     for (const auto& [name, m] : members) {
-        if (m->in_flight || (m->has_news() && !m->degraded)) return;
+        if (m->in_flight || (!m->degraded && m->has_last_news())) return;
     }
     for (const auto& [token, p] : probes) {
         if (p->step) return;

@@ -3,6 +3,7 @@
 // learnt), _probes, _reads (refresh, control).
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -56,9 +57,11 @@ struct fleet_sync::member : std::enable_shared_from_this<member> {
     time_point forced = never;     // to be exchanged then, even without news
     time_point follow_up = never;  // after a flush
     time_point flushed{};          // when the store last asked for a flush
-    bool urgent = false;
+    time_point urgent = never;     // since when it has news that should not wait
     bool in_flight = false;
-    boot_clock::duration pace{0};             // next_exchange of the last verdict
+    bool news_found = false;       // and not collected yet: there is no need to ask again
+    bool parted = false;           // had nothing to send any more when everything was to stop
+    boot_clock::duration pace{0};  // next_exchange of the last verdict
     std::optional<time_point> refused_since;  // the store answers, but not about this breaker
     std::error_code refusal;                  // what it answered instead, last
 
@@ -71,7 +74,8 @@ struct fleet_sync::member : std::enable_shared_from_this<member> {
         op request;
     };
     std::optional<asking> ask;
-    time_point refused_until{};  // by the last refusal
+    std::vector<std::uint64_t> held;  // tokens of its probes
+    time_point refused_until{};       // by the last refusal
     // Leases from before the server that was met then may be unknown to it.
     time_point met_server_at{};  // the clock's origin: long ago
     [[nodiscard]] time_point quarantined_until() const noexcept {
@@ -92,8 +96,19 @@ struct fleet_sync::member : std::enable_shared_from_this<member> {
     loop* on = nullptr;
 
     [[nodiscard]] bool must_exchange() const noexcept;
-    [[nodiscard]] bool has_news() const {
-        return unanswered.has_value() || (port != nullptr && port->has_news());
+    [[nodiscard]] bool has_news() {
+        if (!news_found) news_found = port != nullptr && port->has_news();
+        return news_found || unanswered.has_value();
+    }
+    // While everything stops. What comes after it had none is not sent any more.
+    [[nodiscard]] bool has_last_news() {
+        parted = parted || !has_news();
+        return !parted || unanswered.has_value();
+    }
+    // By what was wanted first.
+    [[nodiscard]] time_point waits_since() const noexcept {
+        const auto asked_for = std::min(forced, follow_up);
+        return degraded && !unanswered ? asked_for : std::min({asked_for, due, urgent});
     }
     // The view to send: what is left of times at `now`, and the stamp of the options really known.
     [[nodiscard]] view current_view(time_point now) const;
@@ -130,9 +145,13 @@ struct fleet_sync::impl : std::enable_shared_from_this<impl> {
     op timer;
 
     void plan();
+    void plan(member& m);  // when nothing has changed but this one
+    void plan_at(time_point next);
     [[nodiscard]] time_point next_time(member& m, time_point now);
     void send();
     [[nodiscard]] std::vector<member_ptr> candidates(time_point now);
+    struct waiter;
+    static void keep_longest(std::vector<waiter>& all, std::size_t most);
     [[nodiscard]] news compose(member& m, time_point now, item& as);
     void exchanged(time_point sent, deadline by, std::error_code ec, std::vector<verdict> verdicts);
     void settle_item(const item& it, time_point sent, const verdict& v);
@@ -208,6 +227,7 @@ struct fleet_sync::impl : std::enable_shared_from_this<impl> {
                const probe_reply& reply);
     void hold(const member_ptr& m, std::uint64_t token, time_point sent);
     bool settle(std::uint64_t token, probe_step how);
+    void forget_probe(std::uint64_t token);
     void send_settlement(held_probe& p);
 
     // ---- reads (fleet_sync_reads.cpp)

@@ -134,6 +134,13 @@ void fleet_sync::impl::hold(const member_ptr& m, std::uint64_t token, time_point
         settle(token, probe_step::failure);
     });
     probes[token] = std::move(p);
+    m->held.push_back(token);
+}
+
+void fleet_sync::impl::forget_probe(std::uint64_t token) {
+    const auto found = probes.find(token);
+    if (const auto m = found->second->of.lock()) std::erase(m->held, token);
+    probes.erase(found);
 }
 
 bool fleet_sync::impl::settle(std::uint64_t token, probe_step how) {
@@ -161,20 +168,19 @@ void fleet_sync::impl::send_settlement(held_probe& p) {
     ++meter.settlements;
     p.request = store.probe(
         r, by, [this, now, by, token = p.token](std::error_code ec, const probe_reply& reply) {
-            const auto found = probes.find(token);
-            held_probe& mine = *found->second;
+            held_probe& mine = *probes.at(token);
             const auto of = mine.of.lock();
             if (ec) {
                 failed(of.get(), asked_to::write, now, by, ec);
                 if (on.now() >= mine.reclaimed) {
-                    probes.erase(found);
+                    forget_probe(token);
                 } else {
                     const auto again = std::max(on.now() + shortest_interval(), retry_at);
                     mine.timer =
                         on.at(again, [this, token] { send_settlement(*probes.at(token)); });
                 }
             } else {
-                probes.erase(found);
+                forget_probe(token);
                 meter.probe_round_trips.record(on.now() - now);
                 answered(asked_to::write, on.now());
                 if (of && of->owner != nullptr) {

@@ -132,10 +132,10 @@ void fleet_sync::impl::on_notice(const notice& n) {
     const auto m = found->second;
     if (n.kind == notice::kind_t::flush) {
         m->flushed = now;
-        m->urgent = true;
+        m->urgent = std::min(m->urgent, now);
         const auto pace = static_cast<std::uint64_t>(interval_of(*m).count());
         m->follow_up = now + 20ms + boot_clock::duration(on.random() % pace);
-        plan();
+        plan(*m);
         return;
     }
     if (!learn(*m, n.fleet, now)) return;

@@ -266,7 +266,7 @@ store_state::parts make(std::string_view text, std::span<const driver> drivers,
         std::error_code error;
         std::string sentence;
     };
-    const auto opened = std::make_shared<result>();
+    auto opened = std::make_shared<result>();
     const auto error = run_and_wait(
         *parts.on, open_bound,
         [opened, with, url, on = parts.on, space = parts.name_space, who = parts.who] {
@@ -282,6 +282,8 @@ store_state::parts make(std::string_view text, std::span<const driver> drivers,
             }
         });
     if (error) {
+        // Stores that come to be after all end where they began.
+        parts.on->post([opened = std::move(opened)] { opened->stores = {}; });
         throw open_error(error, "the store " + detail::quoted(url.shown, url_shown) +
                                     " was not opened: " + error.message());
     }

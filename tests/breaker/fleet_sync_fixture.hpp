@@ -165,7 +165,10 @@ public:
         stale = {};
         return h;
     }
-    [[nodiscard]] bool has_news() const override { return !pending.empty() || !stale.empty(); }
+    [[nodiscard]] bool has_news() const override {
+        ++asked;
+        return !pending.empty() || !stale.empty();
+    }
     void adopt(const terms& t) override {
         told.push_back(t);
         story += 'a';
@@ -183,6 +186,7 @@ public:
 
     counts pending;
     counts stale;
+    mutable std::size_t asked = 0;  // whether there is news
     int collected = 0;
     era_t last_era = 0;
     std::vector<terms> told;
