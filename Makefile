@@ -76,6 +76,8 @@ bench: build/release/build.ninja
 	@for program in build/release/bench/*_bench; do \
 	    echo "== $$program"; $$program $(ARGS) || exit 1; \
 	done
+	@child=build/release/tests/redis_fleet/fleet_child; [[ ! -x $$child ]] || \
+	    { echo '== bench/redis_trip.py'; python3 -B bench/redis_trip.py $$child; }
 
 ## kill and pause twenty processes of one local: file for ten minutes; SECONDS=60 for one
 torture: build/release/build.ninja
@@ -83,12 +85,22 @@ torture: build/release/build.ninja
 	@python3 -B tests/torture/torture.py build/release/trinco \
 	    build/release/tests/torture/torture_child $(if $(SECONDS),--seconds $(SECONDS))
 
+REDIS_FLEET = python3 -B tests/redis_fleet/redis_fleet.py \
+              build/release/tests/redis_fleet/fleet_child \
+              build/release/tests/store/redis/server_fleet
+
 ## the fleet's breaker on real servers that are killed, paused and denied; SECONDS=60 for each check
 torture-redis: build/release/build.ninja
 	@scripts/servers || true
 	@cmake --build build/release --target torture_redis
-	@python3 -B tests/redis_fleet/redis_fleet.py build/release/tests/redis_fleet/fleet_child \
-	    build/release/tests/store/redis/server_fleet --seconds $(or $(SECONDS),60) $(ARGS)
+	@$(REDIS_FLEET) --seconds $(or $(SECONDS),60) $(ARGS) || (($$? == 77))
+ifndef ARGS
+	@$(REDIS_FLEET) --plant all --together 4 || (($$? == 77))
+	@for program in breaker_redis_realtime_test breaker_redis_fleet_realtime_test; do \
+	    echo "== $$program"; \
+	    TRINCO_REDIS_LONG=1 build/release/tests/contract/$$program --gtest_brief=1 || exit 1; \
+	done
+endif
 
 ## holders of locks on three nodes of etcd, killed, paused and cut off; SECONDS=60; ARGS='--seed 7'
 torture-etcd: build/release/build.ninja

@@ -18,6 +18,7 @@ struct fleet_result {
     std::uint64_t messages = 0;
     std::uint64_t faults = 0;
     std::uint64_t openings = 0;  // of the fleet's breaker, as far as they were looked for
+    std::uint64_t requests = 0;  // to the server, while they were counted
     fleet_judge::evidence seen;
 };
 
@@ -45,6 +46,17 @@ struct healthy_fleet {
 };
 [[nodiscard]] fleet_result run_fleet_start(std::uint64_t seed, const healthy_fleet& of,
                                            bool keep_history = false);
+
+// A healthy fleet, some of whose calls fail. Its server is not asked more often than the breaker's
+// exchange_budget allows, however many instances there are.
+struct costly_fleet {
+    std::size_t instances;  // each on a machine of its own
+    double calls_per_second;
+    boot_clock::duration settles_for;  // until all have been counted
+    boot_clock::duration watched_for;
+};
+[[nodiscard]] fleet_result run_fleet_cost(std::uint64_t seed, const costly_fleet& of,
+                                          bool keep_history = false);
 
 // The record is lost, or rolled back to one of the opposite state, while the fleet is closed, or
 // open: it stays what it was.

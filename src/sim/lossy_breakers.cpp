@@ -186,6 +186,7 @@ op lossy_breakers::call(std::error_code error, detail::deadline by, detail::comp
             client_, server_.at_,
             [&net = net_, &server = server_, &client = client_, serve = std::move(serve), mine] {
                 if (server.down_) return;
+                ++server.requests_;
                 // Of two copies one completes the call; the other finds it completed.
                 net.send(server.at_, client, [mine, answer = serve(server)]() mutable {
                     mine->finish({}, std::move(answer));

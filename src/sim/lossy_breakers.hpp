@@ -47,6 +47,8 @@ public:
     // Grows with each life of the server: its run id.
     [[nodiscard]] std::uint64_t life() const noexcept { return life_; }
     [[nodiscard]] bool is_down() const noexcept { return down_; }
+    // That have arrived, of all clients in all lives.
+    [[nodiscard]] std::uint64_t requests() const noexcept { return requests_; }
 
     // ---- its fate
     [[nodiscard]] rows snapshot() const { return memory_->snapshot(); }
@@ -86,6 +88,7 @@ private:
     std::shared_ptr<detail::memory_breaker_server::listener> listener_;
     std::vector<std::unique_ptr<stream>> streams_;
     std::uint64_t life_ = 1;
+    std::uint64_t requests_ = 0;
     bool down_ = false;
 };
 

@@ -4,7 +4,7 @@ Redis. When Redis is back the fleet's breaker is what it was, open, until probes
 need not be: as soon as leases of the server from before can exist no more. Meanwhile those who have
 closed by themselves go on calling.
 
-Planted: `limits`, a quarter of what is allowed.
+Planted: `limits`, a twentieth of what is allowed.
 """
 
 import concurrent.futures

@@ -12,8 +12,8 @@ PROBES = 3
 TIMEOUT = 300_000  # us
 OPTIONS = dict(QUICK, open_for_ms=60, open_max_ms=120, half_open_probes=PROBES, quorum=1,
                probe_timeout_ms=TIMEOUT // 1000, degraded_after_ms=5000)
-PROCESSES = 4
-INSTANCES = 3  # of each
+PROCESSES = 10
+INSTANCES = 5  # of each
 OVERDUE = 2    # probes that must have hung past their deadline to prove something
 
 
@@ -32,7 +32,7 @@ class Actor:
                 for k in range(INSTANCES)]
         breaker = 'dep' if self.scene.plant != 'apart' else 'dep%d' % self.number
         self.process = Process(self.scene, cast, OPTIONS, [breaker], threads=2).ready()
-        self.process.say('load * * outside 60')
+        self.process.say('load * * outside 15')
 
     def again(self):
         self.process.kill()

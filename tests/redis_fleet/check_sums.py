@@ -12,7 +12,8 @@ import time
 import checkers
 from fleet import QUICK, Scene, tell
 
-COUNTERS = 4
+COUNTERS = 8
+PROCESSES, INSTANCES = 10, 5  # of each; whole registries
 MOST = 100  # outcomes of one report
 
 
@@ -57,13 +58,14 @@ def of_counters(scene, proxies, seconds, careless):
 
 def of_registries(scene, proxies, seconds, seed):
     r = random.Random(seed)
-    options = dict(QUICK, window_ms=10000, degraded_after_ms=1000)
-    casts = [[('r%d-%d' % (n, k), 'v%d' % n, r.choice(proxies).url()) for k in range(3)]
-             for n in range(2)]
+    # Who closes sends what it has for a store_timeout: on a busy machine, too.
+    options = dict(QUICK, window_ms=10000, store_timeout_ms=3000, degraded_after_ms=5000)
+    casts = [[('r%d-%d' % (n, k), 'v%d' % n, r.choice(proxies).url()) for k in range(INSTANCES)]
+             for n in range(PROCESSES)]
     fleet = scene.start(casts, options, ['reg'], outside=False)
     for p in proxies:
         p.obey('lossy 0.1')
-    tell(fleet, 'load * * inside 500 0.05')
+    tell(fleet, 'load * * inside 100 0.05')
     time.sleep(seconds * 0.6)
     breaks = sum(p.obey('heal')['breaks'] for p in proxies)
     time.sleep(0.5)  # whoever waits for an answer that is lost has asked again

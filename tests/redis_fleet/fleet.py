@@ -150,9 +150,10 @@ class Scene:
         return [p.ready() for p in started]
 
     def inspect(self, breaker, url=None):
+        """The record, or {'error': why it cannot be seen}."""
         said = subprocess.run([self.child, 'inspect', url or self.server.url(), breaker],
-                              check=True, capture_output=True, text=True, timeout=30).stdout
-        return json.loads(said)
+                              check=False, capture_output=True, text=True, timeout=30)
+        return json.loads(said.stdout or json.dumps({'error': said.stderr}))
 
 
 def tell(processes, line):

@@ -18,13 +18,15 @@
 //     fleet_child count URL INSTANCE VOTER BREAKER BATCHES [careless]
 //         Gives the store batches of successes at its contract, each until it is acknowledged, and
 //         says a line for each: the sum so far. A careless one calls a repeated batch a new one.
-//     fleet_child crowd URL BREAKER N        so many instances that come, count one and go
+//     fleet_child crowd URL BREAKER N PREFIX  so many processes, one after another, of one instance
+//         each (PREFIX-0 and on), that come, count one and go
 //     fleet_child inspect URL BREAKER        a line of JSON about the record
 //     fleet_child listen SOCKET CHANNEL [epoll]  says when each message arrives, and does nothing
 //         else; with a last word it waits as whoever waits for more than this
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -213,6 +215,7 @@ public:
         add_durations(line, "asked", t.asked);
         const auto store = from_.report();
         line.number("dropped", store.dropped.judged()).text("trouble", store.trouble);
+        line.number("redirections", store.wire.redirections);
         return line.number("waited", t.waited).str();
     }
 
@@ -249,7 +252,9 @@ public:
         for (std::size_t at = 6; at + 2 < words.size(); at += 3) {
             auto& one = instances_.emplace_back();
             one.where = open_store(words[at + 2], words[at], words[at + 1]);
-            one.breakers = std::make_unique<breaker_registry>(one.where);
+            registry_options of_all;
+            of_all.defaults = options;  // its store_timeout bounds how long the end may take
+            one.breakers = std::make_unique<breaker_registry>(one.where, of_all);
             for (const auto& name : names) {
                 one.breakers->configure(name, options);
                 one.all.push_back(
@@ -363,18 +368,33 @@ int count(const std::vector<std::string>& words) {
     return 0;
 }
 
-int crowd(const std::string& url, const std::string& breaker, int many) {
-    int counted = 0;
-    for (int k = 0; k < many; ++k) {
-        const auto s = open_store(url, "short-" + std::to_string(k), "crowd");
-        detail::news n;
-        n.breaker = breaker;
-        n.seq = 1;
-        n.slices = {{{1, 0, 0, 0, 0, 0}, 0ms}};
-        counted += send(s, n);
+// Until it is acknowledged: a report may be repeated.
+void send_surely(const store& s, detail::news& n) {
+    for (int pause = 1; !send(s, n); pause = std::min(2 * pause, 64)) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(pause));
     }
-    std::printf("%d\n", counted);
-    return counted == many ? 0 : 1;
+}
+
+int come_and_go(const std::string& url, const std::string& instance, const std::string& breaker) {
+    const auto s = open_store(url, instance, "crowd");
+    detail::news n;
+    n.breaker = breaker;
+    n.seq = 1;
+    n.slices = {{{1, 0, 0, 0, 0, 0}, 0ms}};
+    send_surely(s, n);
+    return 0;
+}
+
+int crowd(const std::string& url, const std::string& breaker, int many, const std::string& prefix) {
+    int well = 0;
+    for (int k = 0; k < many; ++k) {
+        const auto child = ::fork();
+        if (child == 0) ::_exit(come_and_go(url, prefix + "-" + std::to_string(k), breaker));
+        int status = 1;
+        well += child > 0 && ::waitpid(child, &status, 0) == child && status == 0;
+    }
+    std::printf("%d\n", well);
+    return well == many ? 0 : 1;
 }
 
 int inspect(const std::string& url, const std::string& breaker) {
@@ -429,7 +449,9 @@ int run(const std::vector<std::string>& words) {
     const std::string mode = words.size() > 1 ? words[1] : "";
     if (mode == "fleet" && words.size() > 8) return fleet_process(words).run();
     if (mode == "count" && words.size() > 6) return count(words);
-    if (mode == "crowd" && words.size() > 4) return crowd(words[2], words[3], std::stoi(words[4]));
+    if (mode == "crowd" && words.size() > 5) {
+        return crowd(words[2], words[3], std::stoi(words[4]), words[5]);
+    }
     if (mode == "inspect" && words.size() > 3) return inspect(words[2], words[3]);
     if (mode == "listen" && words.size() > 3) return listen(words[2], words[3], words.size() > 4);
     std::fputs("fleet_child: fleet | count | crowd | inspect | listen\n", stderr);

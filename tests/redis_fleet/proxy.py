@@ -174,8 +174,8 @@ class Proxy:
         if self.process.stdout.readline() != 'ready\n':
             raise RuntimeError('the proxy does not run')
 
-    def url(self):
-        return 'redis+unix:' + self.path
+    def url(self, credentials=''):
+        return 'redis+unix:%s%s' % ('//%s@' % credentials if credentials else '', self.path)
 
     def obey(self, line):
         self.process.stdin.write(line + '\n')

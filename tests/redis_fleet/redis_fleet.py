@@ -6,7 +6,8 @@
 Each check is a file check_NAME.py, whose head says what it proves. It gets so many seconds
 (TRINCO_FLEET_SECONDS; a few unless said) and a seed (TRINCO_FLEET_SEED), which decides what is done
 to whom; what the machine makes of it differs from run to run. A planted mistake must be found: the
-exit code is then 0 when some verdict has failed. 77: there is no redis-server. So many checks run
+exit code is then 0 when some verdict has failed, or every one where the check wants that
+(PLANT_FOUND); `all` plants each of PLANTS. 77: there is no redis-server. So many checks run
 together, each in a process of its own.
 """
 
@@ -23,6 +24,7 @@ sys.path[:0] = [HERE, os.path.join(HERE, '..', 'torture')]
 
 # pylint: disable=wrong-import-position
 import check_articles
+import check_clock
 import check_failover
 import check_faults
 import check_herd
@@ -37,37 +39,46 @@ import servers
 # In an order in which the longest do not come last.
 CHECKS = {'faults': check_faults, 'traffic': check_traffic, 'keys': check_keys,
           'sums': check_sums, 'one_bad': check_one_bad, 'failover': check_failover,
-          'probes': check_probes, 'herd': check_herd, 'waited': check_waited,
+          'probes': check_probes, 'clock': check_clock, 'herd': check_herd, 'waited': check_waited,
           'articles': check_articles}
+# Mistakes that the checks must find, and the checks in which they are made.
+PLANTS = [('one_bad', 'quorum'), ('clock', 'end_only'), ('failover', 'nobody_takes_over'),
+          ('failover', 'nobody_remembers'), ('traffic', 'budget'), ('herd', 'limits'),
+          ('faults', 'trip'), ('keys', 'persist'), ('keys', 'remembered'), ('waited', 'no_outage'),
+          ('sums', 'careless'), ('probes', 'apart')]
 
 
 def run(name, options):
     began = time.monotonic()
     try:
         verdicts = CHECKS[name].check(options.child, options.seconds, options.seed, options.plant)
-        failed = any(v.failed() for v in verdicts)
+        if options.plant:  # who has seen too little has found nothing
+            failed = getattr(CHECKS[name], 'PLANT_FOUND', any)(v.violations for v in verdicts)
+        else:
+            failed = any(v.failed() for v in verdicts)
         for one in verdicts:
             print(one.text())
     except AssertionError as error:
         print('%s: FAILED: %s' % (name, error))
-        failed = True
+        failed = not options.plant  # nothing was found, it only did not go as it should
     print('%s: %s after %.1f s; seed %d' % (name, 'FAILED' if failed else 'holds',
                                             time.monotonic() - began, options.seed), flush=True)
     return failed
 
 
-def run_together(options):
-    """0 when all hold."""
-    def one(name):
+def run_together(options, runs):
+    """Each of these (check, words), in processes of their own; 0 when all hold."""
+    def one(run_of):
+        check, words = run_of
         done = subprocess.run(
             [sys.executable, '-B', os.path.abspath(__file__), options.child, options.server_fleet,
-             '--check', name, '--seconds', str(options.seconds), '--seed', str(options.seed)],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+             '--check', check, '--seconds', str(options.seconds), '--seed', str(options.seed)]
+            + words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         print(done.stdout, end='', flush=True)
         return done.returncode
 
     with concurrent.futures.ThreadPoolExecutor(options.together) as pool:
-        return max(pool.map(one, options.check))
+        return max(pool.map(one, runs))
 
 
 def main():
@@ -86,8 +97,11 @@ def main():
     if servers.find() is None:
         print('there is no redis-server; `make servers` fetches one')
         return 77
+    if options.plant == 'all':
+        return run_together(options, [(check, ['--plant', mistake]) for check, mistake in PLANTS
+                                      if check in options.check])
     if options.together > 1 and len(options.check) > 1:
-        return run_together(options)
+        return run_together(options, [(check, []) for check in options.check])
     failed = [name for name in options.check if run(name, options)]
     if options.plant:
         print('the planted mistake was %s' % ('found' if failed else 'NOT FOUND'))

@@ -77,22 +77,36 @@ class Server:
         self.start()
 
     def start(self):
+        self.launch()
+        self.client = self.answering('PONG')
+
+    def launch(self):
+        """It answers a moment later."""
         words = [find(), '--port', '0', '--unixsocket', self.path, '--dir', self.folder,
                  '--save', '', '--appendonly', 'no', '--enable-debug-command', 'yes',
                  '--enable-protected-configs', 'yes',
                  '--logfile', os.path.join(self.folder, 'log')] + self.settings
         self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL)
+
+    def answering(self, words):
+        """A new client, as soon as its PING is answered with these words, or with an error that
+        begins with them."""
         for _ in range(2000):
             try:
-                self.client = Client(self.path)
-                if self.client.call('PING') == 'PONG':
-                    return
-            except (OSError, Refused):
+                client = Client(self.path)
+                try:
+                    said = client.call('PING')
+                except Refused as error:
+                    said = str(error)
+                if said.startswith(words):
+                    return client
+                client.close()
+            except OSError:
                 pass
             if self.process.poll() is not None:
                 raise RuntimeError('the server does not run; see ' + self.folder)
             time.sleep(0.005)
-        raise RuntimeError('the server does not answer')
+        raise RuntimeError('the server does not answer "%s"' % words)
 
     def url(self, credentials=''):
         return 'redis+unix:%s%s' % ('//%s@' % credentials if credentials else '', self.path)
@@ -117,12 +131,16 @@ class Server:
         os.replace(os.path.join(self.folder, 'dump.rdb'), os.path.join(self.folder, 'older.rdb'))
 
     def restart(self, from_dump=False):
+        self.place_dump(from_dump)
+        self.start()
+
+    def place_dump(self, wanted):
+        """Where a server that starts looks for its data."""
         at = os.path.join(self.folder, 'dump.rdb')
-        if from_dump:
+        if wanted:
             shutil.copy(os.path.join(self.folder, 'older.rdb'), at)
         elif os.path.exists(at):
             os.remove(at)
-        self.start()
 
     def commands(self):
         """How often which command ran, but for those of ours."""

@@ -23,6 +23,7 @@ struct fleet_totals {
     std::uint64_t messages = 0;
     std::uint64_t faults = 0;
     std::uint64_t openings = 0;
+    std::uint64_t requests = 0;
     fleet_judge::evidence seen;
 };
 
@@ -74,6 +75,7 @@ inline fleet_totals run_seeds(const fleet_history& history, const seed_share& sh
         all.messages += r.messages;
         all.faults += r.faults;
         all.openings += r.openings;
+        all.requests += r.requests;
         all.seen.grants += r.seen.grants;
         all.seen.most_at_once = std::max(all.seen.most_at_once, r.seen.most_at_once);
         all.seen.batches += r.seen.batches;
