@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <vector>
 
 #include "apps/trinco/breakers/view_words.hpp"
 #include "apps/trinco/command_line/duration.hpp"
@@ -22,6 +23,8 @@ std::string voter_cell(const std::string& voter) {
                        voter.find_first_not_of("0123456789abcdef") == std::string::npos;
     return is_id ? voter.substr(0, enough) : voter;
 }
+
+constexpr std::size_t most_told = 256;  // by a store
 
 bool is_idle(const share& s) {
     return s.window.judged() + s.window.ignored + s.window.rejected == 0;
@@ -77,15 +80,14 @@ std::string whose_options(const report& r) {
 std::string instances_text(const report& r) {
     table t({"INSTANCE", "VOTER", "CALLS", "FAILED", "REFUSED", "HEARD", "OPTIONS"});
     const std::uint64_t latest = latest_options(r);
-    std::size_t idle = 0;
     std::size_t others = 0;
-    for (const share& s : r.shares) {
+    std::vector<const share*> all;
+    for (const share& s : r.shares) all.push_back(&s);
+    std::stable_partition(all.begin(), all.end(), [](const share* s) { return !is_idle(*s); });
+    for (const share* const one : all) {
+        const share& s = *one;
         const bool is_other = runs_others(s, latest);
         others += is_other ? 1 : 0;
-        if (is_idle(s) && !is_other) {
-            ++idle;
-            continue;
-        }
         t.row({s.instance, voter_cell(s.voter), std::to_string(s.window.judged()),
                std::to_string(s.window.failure), std::to_string(s.window.rejected),
                duration_words(s.heard) + " ago",
@@ -94,10 +96,8 @@ std::string instances_text(const report& r) {
                                       : "latest"});
     }
     std::string text = t.text();
-    if (idle > 0) {
-        const bool is_all = idle == r.shares.size();
-        text += (is_all ? "" : "and ") + counted(idle) + (is_all ? "" : " more") +
-                ", without calls in the window\n";
+    if (all.size() >= most_told) {
+        text += "those heard last, " + std::to_string(most_told) + " at most\n";
     }
     if (others > 0) {
         text += counted(others) + (others == 1 ? " is" : " are") +

@@ -20,8 +20,7 @@ namespace trinco::program {
 // "set by an operator", "of web-1:7:ab and 3 more, since 12 min", "of a process that is gone".
 [[nodiscard]] std::string whose_options(const detail::report& r);
 
-// A table of those who have counted something of late, or run other options than the latest; of the
-// others how many there are. Empty when there are none.
+// A table of all, those first who have counted something of late. Empty when there are none.
 [[nodiscard]] std::string instances_text(const detail::report& r);
 
 // instance, voter, heard_ms, window, options ("latest", "other" or null: it has none of its own).

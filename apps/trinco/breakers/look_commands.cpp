@@ -1,4 +1,6 @@
 // `trinco breakers ls` and `show`.
+#include <unistd.h>
+
 #include <memory>
 #include <string>
 #include <utility>
@@ -45,7 +47,7 @@ public:
                 (names_.empty() ? "breakers" : "such breakers") + " in the namespace " +
                 std::string(at.name_space()));
         }
-        return print(table_of(all));
+        return print(table_of(all, terminal_width(STDOUT_FILENO)));
     }
 
 private:

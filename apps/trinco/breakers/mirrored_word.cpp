@@ -2,7 +2,6 @@
 
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include "apps/trinco/mirror/stand_in.hpp"
 #include "apps/trinco/mirror/told.hpp"
@@ -12,9 +11,9 @@ namespace trinco::program {
 namespace {
 
 using namespace std::chrono_literals;
+using trinco::detail::control_request;
 using trinco::detail::control_verb;
 using trinco::detail::glance;
-using trinco::detail::verdict;
 using trinco::detail::view;
 
 // Beside what a person waits for already; what cannot be had within this is said by the word
@@ -37,16 +36,35 @@ void mirrored_word::before(const breakers_place& in) const {
             return at.look(question, by, std::move(done));
         });
     if (now.error || !told.newer_than(now.value.fleet)) return;
-    const auto n =
-        again(breaker_, believed(told, now.value.fleet), mirror_->last_options(breaker_));
-    static_cast<void>(ask_breakers_hurried<std::vector<verdict>>(
+    bring_back(in, believed(told, now.value.fleet), now.value.fleet.options_stamp);
+}
+
+void mirrored_word::bring_back(const breakers_place& in, const view& state,
+                               std::uint64_t options_there) const {
+    detail::probe_request nobodys;
+    nobodys.breaker = breaker_;
+    nobodys.mine = state;
+    nobodys.mine.options_stamp = 0;
+    nobodys.step = detail::probe_step::give_back;
+    nobodys.token = 1;
+    static_cast<void>(ask_breakers_hurried<detail::probe_reply>(
         in.at, patience, bear, [&](detail::breaker_store& at, auto by, auto done) {
-            return at.exchange({&n, 1}, by, std::move(done));
+            return at.probe(nobodys, by, std::move(done));
+        }));
+    const told_options governed = mirror_->last_options(breaker_);
+    if (!governed.are_set() || governed.stamp <= options_there) return;
+    control_request set;
+    set.breaker = breaker_;
+    set.id = governed.stamp;  // said once, whoever brings it
+    set.verb = control_verb::set;
+    set.options = governed.text;
+    static_cast<void>(ask_breakers_hurried<view>(
+        in.at, patience, bear, [&](detail::breaker_store& at, auto by, auto done) {
+            return at.control(set, by, std::move(done));
         }));
 }
 
-void mirrored_word::after(const breakers_place& in, const detail::control_request& what,
-                          const view& now) {
+void mirrored_word::after(const breakers_place& in, const control_request& what, const view& now) {
     if (!mirror_) return;
     told said{now, {}};
     const auto read = read_report(in, breaker_, "show the breaker " + breaker_);

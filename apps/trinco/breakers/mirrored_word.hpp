@@ -3,8 +3,9 @@
 // and a server that has lost its data, what held before.
 //
 // Before the word  a server that has forgotten the breaker, or is back with an older state, is told
-//                  it again, as by a call: so the word finds what it speaks of. What somebody else
-//                  has said there meanwhile is later, and stays (mirror/told.hpp).
+//                  it again: so the word finds what it speaks of. What somebody else has said there
+//                  meanwhile is later, and stays (mirror/told.hpp). Not by an exchange, as calls
+//                  do: whoever exchanges is an instance, and his machine a voter.
 // After it         the mirror hears what holds now; what the machine's calls decide by while the
 //                  server is away is made to agree.
 //
@@ -14,6 +15,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -34,6 +36,9 @@ public:
                const detail::view& now);
 
 private:
+    void bring_back(const breakers_place& in, const detail::view& state,
+                    std::uint64_t options_there) const;
+
     std::string breaker_;
     std::optional<server_mirror> mirror_;
 };

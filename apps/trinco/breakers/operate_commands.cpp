@@ -68,7 +68,7 @@ public:
 
     void declare(arguments& to) override {
         to.positional("NAME", name_, "the breaker");
-        to.text("--reason", reason_, "TEXT", "why, for everybody who looks: one line");
+        to.optional_text("--reason", reason_, "TEXT", "why, for everybody who looks: one line");
         if (!words_.lasting.empty()) {
             to.optional_duration("--for", lasts_, {1ms, longest_override}, words_.lasting);
         }
@@ -81,7 +81,7 @@ public:
     }
 
     int run(std::span<const std::string>) override {
-        if (const auto bad = check_reason(reason_)) return complain(*bad);
+        if (const auto bad = check_given_reason()) return complain(*bad);
         // First, as another executable may be needed, which would ask again.
         const auto loaded = settings_for(where_, {needs::breakers});
         if (const auto* why = std::get_if<problem>(&loaded)) return complain(*why);
@@ -98,7 +98,7 @@ public:
         control_request what;
         what.breaker = name_;
         what.verb = words_.verb;
-        what.reason = reason_;
+        what.reason = reason_.value_or("");
         what.expires = lasts_.value_or(0ms);
         const auto done = operate(in, what, action);
         if (const auto* why = std::get_if<problem>(&done)) return complain(*why);
@@ -122,6 +122,14 @@ protected:
     }
 
 private:
+    [[nodiscard]] std::optional<problem> check_given_reason() const {
+        if (!reason_) return std::nullopt;
+        if (reason_->find_first_not_of(' ') == std::string::npos) {
+            return problem{exit_usage, "the reason is empty; say why, or leave --reason out"};
+        }
+        return check_reason(*reason_);
+    }
+
     // What makes the verb one without effect; empty: nothing.
     [[nodiscard]] std::string_view lack_before(const breakers_place& in,
                                                std::string_view action) const {
@@ -143,7 +151,7 @@ private:
 
     verb_words words_;
     std::string name_;
-    std::string reason_;
+    std::optional<std::string> reason_;
     std::optional<std::chrono::milliseconds> lasts_;
     bool may_create_ = false;
     std::string format_ = "table";

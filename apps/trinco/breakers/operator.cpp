@@ -91,8 +91,7 @@ std::variant<view, problem> operate(const breakers_place& in, control_request wh
         // The same id is carried out once, so what may have happened can be asked for again.
         const bool may_have_happened = kind_of(reply.error) == error_kind::unknown;
         if (!may_have_happened || attempt == most_attempts) {
-            return breaker_problem(in.at, action, asked::to_change,
-                                   after_attempts(in_doubt, reply.error), in.words);
+            return not_done(in, action, asked::to_change, after_attempts(in_doubt, reply.error));
         }
         in_doubt = true;
     }

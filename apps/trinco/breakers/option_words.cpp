@@ -55,8 +55,14 @@ std::string no_such_option(std::string_view key) {
 }
 
 std::string bad_value(const option_row& option, std::string_view value) {
-    return "the option " + std::string(option.key) + " is " + detail::quoted(value) +
-           "; allowed is " + detail::range_text(option);
+    std::string text = "the option " + std::string(option.key) + " is " + detail::quoted(value) +
+                       "; allowed is " + detail::range_text(option);
+    const std::string percent = std::string(value) + "%";
+    breaker_options read;
+    const bool is_meant = option.unit == option_unit::share &&
+                          detail::set_from_wire(option, without_percent(percent), read) &&
+                          is_in_range(option, option.value(read).value_or(0));
+    return is_meant ? text + "; or do you mean " + percent + "?" : text;
 }
 
 // The value in the table's own form, where durations are milliseconds without a unit.

@@ -70,9 +70,10 @@ std::chrono::milliseconds pulse::ask(bool now) {
     state_->on->post([s = state_, asked = std::chrono::system_clock::now()] {
         s->asking = s->breakers->inspect(
             "", "", 1, s->on->now() + patience,
-            [s, asked](std::error_code error, const detail::page&) {
+            [s, asked](std::error_code error, const detail::page& all) {
                 const auto over = std::move(s->asking);
-                s->put({!error, error ? reason_text(error, s->breakers->trouble()) : "", asked});
+                s->put({!error, error ? reason_text(error, s->breakers->trouble()) : "", asked,
+                        !error && all.rows.empty()});
             });
     });
     return every;

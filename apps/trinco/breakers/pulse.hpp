@@ -30,6 +30,7 @@ public:
         bool is_well = false;
         std::string why = {};  // not well: one sentence
         std::chrono::system_clock::time_point asked = {};
+        bool is_empty = false;  // well, and there is no breaker in it
     };
     [[nodiscard]] std::optional<beat> take();
 

@@ -23,8 +23,6 @@ using std::chrono::milliseconds;
 using trinco::detail::share;
 using trinco::detail::view;
 
-constexpr std::size_t width = 80;  // of a table on most terminals
-
 // When the running era began. Eras are times of the store's clock in microseconds, or one more than
 // an older one, so this is about right where that clock is about ours.
 std::optional<milliseconds> since(const view& v) {
@@ -89,7 +87,7 @@ std::string options_cell(const report& r) {
 
 }  // namespace
 
-std::string table_of(std::span<const report> rows) {
+std::string table_of(std::span<const report> rows, std::optional<std::size_t> width) {
     table t({"NAME", "STATE", "SINCE", "NEXT", "FAILED", "LIMIT", "CALLS", "VOTERS", "OPTIONS",
              "REASON"});
     for (const report& r : rows) {
@@ -107,7 +105,7 @@ std::string table_of(std::span<const report> rows) {
     }
     constexpr std::array<std::string_view, 3> sparse = {"NEXT", "OPTIONS", "REASON"};
     t.drop_if_empty(sparse);
-    t.cut_last(width);
+    if (width) t.cut_last(*width);
     return t.text();
 }
 

@@ -1,6 +1,8 @@
 // A whole report in words: the rows of `ls`, the page of `show`, and the JSON of both.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,8 +16,8 @@ namespace trinco::program {
 
 using trinco::detail::report;
 
-// A table with its head; empty without rows.
-[[nodiscard]] std::string table_of(std::span<const report> rows);
+// A table with its head; empty without rows. `width`: of the lines; nothing: as long as they are.
+[[nodiscard]] std::string table_of(std::span<const report> rows, std::optional<std::size_t> width);
 // Many lines.
 [[nodiscard]] std::string page_of(const report& r);
 

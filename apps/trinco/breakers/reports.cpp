@@ -6,11 +6,13 @@
 #include <utility>
 
 #include "apps/trinco/command_line/nearest.hpp"
+#include "apps/trinco/command_line/shell_words.hpp"
 #include "apps/trinco/exit_codes.hpp"
-#include "apps/trinco/stores/breaker_trouble.hpp"
+#include "apps/trinco/mirror/mirror_names.hpp"
 #include "apps/trinco/stores/hurried_ask.hpp"
 #include "apps/trinco/stores/live_names.hpp"
 #include "apps/trinco/stores/open_store.hpp"
+#include "apps/trinco/stores/server_stores.hpp"
 #include "apps/trinco/stores/settings_for.hpp"
 #include "core/names.hpp"
 #include "core/quoted.hpp"
@@ -28,6 +30,7 @@ constexpr auto bear = 300ms;  // a server that restarts is back by then, or is t
 constexpr std::size_t rows_a_page = 200;
 // The search for what was meant looks at no more.
 constexpr std::size_t names_to_try = 1'000;
+constexpr std::size_t longest_line = 2'000;  // of words that can be pasted whole
 
 // Pages through what begins with the prefix until `take` has enough (false).
 template <class Take>
@@ -48,9 +51,7 @@ std::error_code each_report(const store& at, std::string_view prefix, std::size_
 }
 
 problem not_read(const breakers_place& in, std::string_view action, const std::error_code& error) {
-    if (error != errc::conflict) {
-        return breaker_problem(in.at, action, asked::to_read, error, in.words);
-    }
+    if (error != errc::conflict) return not_done(in, action, asked::to_read, error);
     return {exit_unavailable,
             "could not " + std::string(action) + " at " + std::string(in.at.url()) +
                 ": something else than the list of names lives under its key; 'trinco doctor" +
@@ -188,6 +189,20 @@ std::variant<breakers_place, problem> open_breakers(const settings& with,
     auto opened = open_store(with, needs::breakers);
     if (auto* const why = std::get_if<problem>(&opened)) return std::move(*why);
     return breakers_place{std::move(std::get<store>(opened)), store_words(with), with};
+}
+
+problem not_done(const breakers_place& in, std::string_view action, asked for_what,
+                 const std::error_code& error) {
+    problem why = breaker_problem(in.at, action, for_what, error, in.words);
+    const bool is_server = server_of(in.with.breakers_url) != nullptr;
+    if (why.code != exit_unavailable || !is_server || in.with.mirror_url == "none") return why;
+    const std::string space = mirror_names_of(in.with.breakers_url, in.with.name_space).stand_in;
+    const std::vector<std::string> words = {"--breakers", in.with.mirror_url, "--namespace", space};
+    why.sentence +=
+        "; what 'trinco call' on this machine decides by meanwhile is shown by 'trinco "
+        "breakers " +
+        shell_words(words, longest_line) + "'";
+    return why;
 }
 
 void complete_breakers(arguments& to, std::string_view placeholder, const store_flags& flags) {

@@ -12,6 +12,7 @@
 #include "apps/trinco/command_line/arguments.hpp"
 #include "apps/trinco/config/settings.hpp"
 #include "apps/trinco/problem.hpp"
+#include "apps/trinco/stores/breaker_trouble.hpp"
 #include "core/breaker/messages.hpp"
 #include "trinco/store.hpp"
 
@@ -54,6 +55,11 @@ struct breakers_place {
 [[nodiscard]] std::error_code unreadable(const store& at, const std::string& name);
 // The same as a sentence without a name: "something else than a breaker lives under its keys".
 [[nodiscard]] std::string unreadable_text(const std::error_code& why);
+
+// The store did not do it: breaker_problem, and, while a server is away, how to look at what stands
+// in for it on this machine.
+[[nodiscard]] problem not_done(const breakers_place& in, std::string_view action, asked for_what,
+                               const std::error_code& error);
 
 // Completion of names from the store, as it is when somebody presses the key.
 void complete_breakers(arguments& to, std::string_view placeholder, const store_flags& flags);

@@ -67,7 +67,9 @@ void add_or_null(json_object& to, std::string_view key, const std::string& text)
 }
 
 // On local:, too, what all processes share refuses: there is no fleet to be seen.
-std::string_view spoken(refused_by by) {
+std::string_view spoken(refused_by by, bool stands_in) {
+    const bool is_breaker = by == refused_by::fleet_breaker || by == refused_by::local_breaker;
+    if (stands_in && is_breaker) return "breaker that stands in on this machine";
     return by == refused_by::fleet_breaker ? "shared breaker" : text_of(by);
 }
 
@@ -89,13 +91,14 @@ std::string sentence_of(std::string_view breaker, const view& v) {
     return text + "; beneath it is " + spoken_state(v) + outlook(v);
 }
 
-std::string refusal_sentence(std::string_view breaker, const view& v, const refusal& why) {
+std::string refusal_sentence(std::string_view breaker, const view& v, const refusal& why,
+                             bool stands_in) {
     std::string text(breaker);
     text += " is ";
     text += v.over == override_kind::forced_open ? "forced open" : spoken_state(v);
     text += in_brackets(v);
     if (why.reason == refusal_reason::no_probe_left) text += " and all its probes are out";
-    text += ", refused by the " + std::string(spoken(why.by));
+    text += ", refused by the " + std::string(spoken(why.by, stands_in));
     return text + "; retry in " + duration_words(why.retry_after);
 }
 

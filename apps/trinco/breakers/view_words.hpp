@@ -21,8 +21,9 @@ namespace trinco::program {
 [[nodiscard]] std::string sentence_of(std::string_view breaker, const detail::view& v);
 
 // "payments is open (failure_rate), refused by the shared breaker; retry in 8.4 s".
+// `stands_in`: it is this machine's own, while a server is away.
 [[nodiscard]] std::string refusal_sentence(std::string_view breaker, const detail::view& v,
-                                           const refusal& why);
+                                           const refusal& why, bool stands_in = false);
 
 // "30 %", "33.3 %" of the judged calls, or "-" when there are none.
 [[nodiscard]] std::string share_text(std::uint64_t part, std::uint64_t whole);

@@ -24,6 +24,7 @@
 #include "apps/trinco/stores/store_password.hpp"
 #include "apps/trinco/watching/listening.hpp"
 #include "apps/trinco/watching/waiting_room.hpp"
+#include "core/quoted.hpp"
 
 namespace trinco::program {
 namespace {
@@ -31,6 +32,11 @@ namespace {
 using trinco::detail::notice;
 using trinco::detail::view;
 using reports = std::vector<report>;
+using clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr std::chrono::seconds longest_sleep{60};
+constexpr milliseconds read_again{200};
 
 // Notices on their way from the store's thread to ours.
 class mailbox {
@@ -89,9 +95,11 @@ public:
         const auto read = read_reports(in, names_, "watch breakers");
         if (const auto* why = std::get_if<problem>(&read)) return complain(*why);
         if (const int code = tell(in.at, std::get<reports>(read)); code != exit_ok) return code;
+        say_what_is_missing(in.at);
         pulse health(in.at, room.door());
         while (true) {
-            switch (room.wait(health.ask(std::exchange(doubts_, false)))) {
+            const auto asleep = std::min(health.ask(std::exchange(doubts_, false)), next_end());
+            switch (room.wait(asleep)) {
                 case waiting_room::reason::signal: return exit_ok;
                 case waiting_room::reason::unread: return exit_output;
                 case waiting_room::reason::time:
@@ -103,19 +111,21 @@ public:
             if (const auto felt = health.take()) {
                 if (const int code = feel(in, *felt); code != exit_ok) return code;
             }
+            if (next_end().count() == 0) {
+                if (const int code = see_ends(in); code != exit_ok) return code;
+            }
         }
     }
 
 private:
     [[nodiscard]] bool is_watched(const std::string& name) const {
-        if (names_.empty()) return true;
-        for (const std::string& word : names_) {
-            const bool fits = word.ends_with('*')
-                                  ? name.starts_with(word.substr(0, word.size() - 1))
-                                  : name == word;
-            if (fits) return true;
-        }
-        return false;
+        return names_.empty() || std::any_of(names_.begin(), names_.end(),
+                                             [&](const auto& word) { return fits(name, word); });
+    }
+
+    static bool fits(const std::string& name, const std::string& word) {
+        return word.ends_with('*') ? name.starts_with(word.substr(0, word.size() - 1))
+                                   : name == word;
     }
 
     int tell(const store& at, const reports& all) {
@@ -126,9 +136,42 @@ private:
         return exit_ok;
     }
 
+    void say_what_is_missing(const store& at) const {
+        const std::string there = "the store " + std::string(at.url()) + " has no ";
+        if (names_.empty() && known_.empty()) {
+            say(there + "breakers yet in the namespace " + std::string(at.name_space()) +
+                "; waiting");
+        }
+        for (const std::string& word : names_) {
+            const bool is_there = std::any_of(known_.begin(), known_.end(), [&](const auto& one) {
+                return fits(one.first, word);
+            });
+            if (is_there) continue;
+            say(there + "breaker " + detail::quoted(word) + " yet in the namespace " +
+                std::string(at.name_space()) + "; waiting");
+        }
+    }
+
+    // Until the first override runs out by itself, of which no store sends word: it is gone there,
+    // but nothing is written until somebody calls.
+    [[nodiscard]] milliseconds next_end() const {
+        auto first = clock::now() + longest_sleep;
+        for (const auto& [name, ends] : ends_) first = std::min(first, ends);
+        return std::max(milliseconds(0), ceil<milliseconds>(first - clock::now()));
+    }
+
+    int see_ends(const breakers_place& in) {
+        const auto read = read_reports(in, names_, "watch breakers");
+        const auto* const all = std::get_if<reports>(&read);
+        // A breaker whose end cannot be read now is asked for again.
+        for (auto& [name, ends] : ends_) ends = std::max(ends, clock::now() + read_again);
+        return all != nullptr ? tell(in.at, *all) : exit_ok;
+    }
+
     int hear(const store& at, const notice& n) {
         switch (n.kind) {
             case notice::kind_t::changed:
+                answered_ = std::chrono::system_clock::now();
                 return is_watched(n.breaker) ? tell(at, n.breaker, n.fleet) : exit_ok;
             case notice::kind_t::flush: return exit_ok;  // a question to those who count
             case notice::kind_t::new_server: restarted_ = is_redis(at.url()); break;
@@ -148,7 +191,10 @@ private:
             missed_ = true;
         }
         lost_ = restarted_ = false;
-        answered_ = felt.asked;
+        answered_ = std::max(answered_, felt.asked);
+        if (felt.is_empty && !known_.empty()) {
+            if (const int code = tell_emptied(in.at); code != exit_ok) return code;
+        }
         if (!missed_) return exit_ok;
         const auto read = read_reports(in, names_, "watch breakers");
         if (std::holds_alternative<problem>(read)) return exit_ok;  // the next answer says why
@@ -173,7 +219,6 @@ private:
 
     // `restarted_` without `lost_`: it was away so shortly that nobody noticed.
     int tell_return(const store& at, std::chrono::system_clock::time_point now) {
-        using std::chrono::milliseconds;
         const auto away = std::max(milliseconds(0), floor<milliseconds>(now - answered_));
         if (format_ == "json") {
             return print(json_of_change(at, "store_back")
@@ -198,6 +243,20 @@ private:
         return tell_of_store(text);
     }
 
+    // Also when the time of all its breakers has run out.
+    int tell_emptied(const store& at) {
+        known_.clear();
+        ends_.clear();
+        if (format_ == "json") {
+            return print(json_of_change(at, "store_emptied").add_null("breaker").text() + "\n");
+        }
+        return tell_of_store("the store " + std::string(at.url()) +
+                             " has no breakers any more in the namespace " +
+                             std::string(at.name_space()) +
+                             ": it was emptied, or nobody has used them for long; processes that "
+                             "use them bring them back");
+    }
+
     int tell_of_store(const std::string& sentence) {
         if (format_ == "table") return print(utc_now() + "  " + visible(sentence) + "\n");
         say(sentence);  // -o name: names and nothing else
@@ -208,10 +267,17 @@ private:
         const auto known = known_.find(name);
         std::string_view what = "begin";
         if (known != known_.end()) {
-            if (!v.newer_than(known->second)) return exit_ok;
+            const bool has_run_out = is_same_word(v, known->second) &&
+                                     v.over == override_kind::none &&
+                                     known->second.over != override_kind::none;
+            if (!has_run_out && !v.newer_than(known->second)) {
+                if (is_same_word(v, known->second)) note_end(name, v);
+                return exit_ok;
+            }
             what = difference(known->second, v);
         }
         known_[name] = v;
+        note_end(name, v);
         if (what.empty()) return exit_ok;
         if (format_ == "name") return print(name + "\n");
         if (format_ == "json") {
@@ -222,6 +288,18 @@ private:
         return print(utc_now() + "  " + of + sentence_of(name, v) + "\n");
     }
 
+    static bool is_same_word(const view& a, const view& b) {
+        return a.era == b.era && a.rev == b.rev;
+    }
+
+    void note_end(const std::string& name, const view& v) {
+        if (v.over == override_kind::none) {
+            ends_.erase(name);
+        } else {
+            ends_[name] = clock::now() + v.over_remaining;
+        }
+    }
+
     static json_object json_of_change(const store& at, std::string_view what) {
         return json_head(at).add("at", utc_now()).add("change", what);
     }
@@ -230,7 +308,8 @@ private:
     std::string format_ = "table";
     store_flags where_;
     std::map<std::string, view> known_;
-    bool lost_ = false;       // the store does not answer, and that was told
+    std::map<std::string, clock::time_point> ends_;  // of overrides, by our clock
+    bool lost_ = false;                              // the store does not answer, and that was told
     bool restarted_ = false;  // another life of it answers, and that was not told yet
     bool missed_ = false;     // changes, perhaps: all is to be read again
     bool doubts_ = false;     // it is to be asked at once whether it is there

@@ -46,8 +46,8 @@ call_mirror::call_mirror(std::string breaker, const call_rules& rules, server_mi
 }
 
 std::optional<call_mirror> call_mirror::open(const settings& with, const std::string& breaker,
-                                             const call_rules& rules) {
-    auto of_server = server_mirror::open(with, call_instance_name());
+                                             const call_rules& rules, std::string& why_not) {
+    auto of_server = server_mirror::open(with, call_instance_name(), &why_not);
     if (!of_server) return std::nullopt;
     return call_mirror(breaker, rules, std::move(*of_server));
 }

@@ -34,7 +34,8 @@ public:
     // Nothing: see server_mirror::open.
     [[nodiscard]] static std::optional<call_mirror> open(const settings& with,
                                                          const std::string& breaker,
-                                                         const call_rules& rules);
+                                                         const call_rules& rules,
+                                                         std::string& why_not);
 
     // Why the server has not counted what it should.
     struct hindrance {

@@ -79,7 +79,11 @@ call_result one_call::make(const settings& with, std::span<const std::string> wo
     auto opened = open_store(with, needs::breakers, call_instance_name());
     const auto* const unusable = std::get_if<problem>(&opened);
     if (unusable != nullptr && unusable->code == exit_usage) return complain(*unusable);
-    mirror_ = call_mirror::open(with, name_, rules_);
+    mirror_ = call_mirror::open(with, name_, rules_, why_no_mirror_);
+    if (!why_no_mirror_.empty()) {
+        tell("this machine's mirror cannot be used: " + why_no_mirror_ +
+             "; while the server is away calls are made without their breaker");
+    }
     if (unusable != nullptr) return unanswered(*unusable, words);
     const store& at = std::get<store>(opened);
     call_breaker breaker(at, name_, rules_.options, rules_.configured);
@@ -111,7 +115,9 @@ call_result one_call::unanswered(const problem& why, std::span<const std::string
 call_result one_call::unprotected(const problem& why, std::span<const std::string> words) {
     if (rules_.no_store == without_store::refuse) return complain(why);
     if (const auto signal = interruption(desk_)) return exit_signal + *signal;
-    say(why.sentence + "; the call is made without its breaker");
+    say(why.sentence + "; the call is made without its breaker" +
+        (why_no_mirror_.empty() ? ""
+                                : ", as this machine's mirror cannot be used: " + why_no_mirror_));
     ran r = run({words.begin(), words.end()}, nullptr);
     say_timeout(r.end);
     return r;
@@ -150,8 +156,9 @@ call_result one_call::decided(call_breaker& breaker, const admission& answer, co
 
 call_result one_call::refuse(call_breaker& breaker, const refusal& why, const store& at) {
     const bool is_own = why.by == refused_by::local_breaker && beside_ != nullptr;
+    const bool stands_in = is_own || (mirror_ && server_ == nullptr);
     const std::string sentence =
-        refusal_sentence(name_, is_own ? beside_->fleet() : breaker.fleet(), why);
+        refusal_sentence(name_, is_own ? beside_->fleet() : breaker.fleet(), why, stands_in);
     if (rules_.fallback.empty()) {
         say(sentence);
     } else {

@@ -73,6 +73,7 @@ private:
     signal_desk& desk_;
     std::string store_words_;
     std::optional<call_mirror> mirror_;
+    std::string why_no_mirror_;
     std::unique_ptr<call_breaker> beside_;  // the mirror's, where it decides beside the server
     const store* server_ = nullptr;         // that has answered, where there is a mirror of it
 };

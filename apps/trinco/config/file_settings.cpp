@@ -89,6 +89,10 @@ public:
 
 private:
     [[nodiscard]] static std::string unknown_setting(const std::string& key) {
+        if (key == "breakers.password") {
+            return "breakers.password is no setting of a file, which others may read; write "
+                   "breakers.password_file, the name of a file that only this user may read";
+        }
         std::vector<std::string_view> known(value_keys.begin(), value_keys.end());
         known.insert(known.end(), table_keys.begin(), table_keys.end());
         return unknown("setting", key, known, "'trinco help config' lists them");

@@ -6,6 +6,7 @@
 
 #include "apps/trinco/config/settings.hpp"
 #include "apps/trinco/doctor/examine_local.hpp"
+#include "apps/trinco/doctor/examine_mirror.hpp"
 #include "apps/trinco/doctor/examine_use.hpp"
 #include "apps/trinco/doctor/finding.hpp"
 #include "apps/trinco/exit_codes.hpp"
@@ -46,6 +47,7 @@ examination examine(const settings& with, needs what, std::string use) {
                       : what == needs::locks ? server->examine_locks
                                              : server->examine_breakers;
     own != nullptr ? own(with, all) : examine_other(with, what, all);
+    if (what == needs::breakers) doctor::examine_mirror(with, all);
     return all;
 }
 

@@ -46,7 +46,7 @@ void examine_server(redis_way& way, const redis_target& target, const stream_add
     judge_version(facts, to);
     judge_role(facts, to);
     const auto listening = way.another(where, target.login);
-    check_rights(*talk, *listening, of.name_space,
+    check_rights(*talk, *listening, target.login.user, {of.name_space, target.database},
                  in_cluster ? server_kind::node : server_kind::alone, to);
     const write_refusal refusal =
         writes_are_taken(facts) ? check_script_costs(*talk, to) : write_refusal::none;

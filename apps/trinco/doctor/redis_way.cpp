@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 #include "apps/trinco/output/distribution.hpp"
@@ -46,8 +47,97 @@ void say_unreachable(const stream_address& where, const std::error_code& error, 
                      : "is the server running, and does it listen there (bind, port, firewall)?");
 }
 
+struct known_silence {
+    std::string_view word;
+    std::string_view sentence;  // after the address
+    std::string_view advice;
+};
+// Of a server that answers nobody for a while.
+constexpr std::array known_silences{
+    known_silence{
+        "BUSY",
+        "a script has been running for too long, and until it ends nobody else is "
+        "served (BUSY)",
+        "SCRIPT KILL ends it, unless it has written something: then wait, or SHUTDOWN "
+        "NOSAVE, which loses what was not saved; SLOWLOG GET tells afterwards which it was"},
+    known_silence{"LOADING",
+                  "it is still reading its data, and serves nobody until it has (LOADING)",
+                  "wait; INFO persistence tells how far it is (loading_eta_seconds)"},
+    known_silence{"MASTERDOWN",
+                  "a replica that has lost its primary, and serves nobody meanwhile (MASTERDOWN)",
+                  "name the primary, or the Sentinels that know it: "
+                  "redis+sentinel://HOST,HOST/NAME"},
+};
+
+// What a server answered last while it let us in; written before reach() ends.
+using last_word = std::shared_ptr<std::string>;
+
+// PING last: who may not use it, and whose server takes no writes, is examined all the same.
+std::vector<trinco::detail::redis_step> steps_of(const redis_login& login, unsigned database,
+                                                 const last_word& heard) {
+    auto steps = trinco::detail::login_steps(login, database);
+    steps.push_back({{"PING"}});
+    for (auto& step : steps) {
+        step.check = [heard, of = trinco::detail::redis_step{step.words}](
+                         const resp_reply& reply) -> std::optional<redis_refusal> {
+            *heard = std::string(reply.error_word());
+            const bool is_ping = of.words.front() == "PING";
+            const bool is_borne =
+                *heard == "NOPERM" || *heard == "MISCONF" || *heard == "MASTERDOWN";
+            if (is_ping && is_borne) return std::nullopt;
+            return trinco::detail::refusal_of(of, reply);
+        };
+    }
+    return steps;
+}
+
+// `advice`: a better one than is known of all.
+bool say_known_silence(const stream_address& where, const std::string& word, examination& to,
+                       const std::string& advice = {}) {
+    const auto known = std::find_if(known_silences.begin(), known_silences.end(),
+                                    [&](const known_silence& k) { return k.word == word; });
+    if (known == known_silences.end()) return false;
+    to.bad("answer", at_of(where) + ": " + std::string(known->sentence),
+           advice.empty() ? std::string(known->advice) : advice);
+    return true;
+}
+
+// Where its primary is it tells all the same.
+std::string advice_of_role(server_talk& with) {
+    examination aside;
+    judge_role(read_facts(with), aside);
+    return aside.all.empty() ? std::string() : aside.all.front().advice;
+}
+
+void say_silent(const stream_address& where, examination& to) {
+    if (where.tls) {
+        // A server without TLS waits for the end of what it takes for a command.
+        return to.bad("tls", at_of(where) + " accepts connections and does not answer to TLS",
+                      "write redis:// in the URL when this port is one without TLS; is the server "
+                      "paused, or its machine overloaded?");
+    }
+    to.bad("login", at_of(where) + " accepts connections and does not answer",
+           "is it paused or stuck (its process, its disk, its machine)? When the port is one for "
+           "TLS, write rediss:// in the URL; or is it that of another program?");
+}
+
+std::string user_of(const redis_login& login) {
+    return login.user.empty() ? "default" : login.user;
+}
+
 void say_not_let_in(const stream_address& where, const redis_login& login, const redis_refusal& why,
-                    examination& to) {
+                    const std::string& word, examination& to) {
+    if (say_known_silence(where, word, to)) return;
+    if (word == "NOPERM") {
+        to.bad("rights",
+               "the user " + trinco::detail::quoted(user_of(login)) +
+                   " may not use the database of the URL: " + why.why,
+               "ACL SETUSER " + user_of(login) +
+                   " +select, then look again: what else is missing is told next");
+        to.code = exit_denied;
+        return;
+    }
+    if (why.error == std::errc::timed_out) return say_silent(where, to);
     if (why.error == errc::denied) {
         const std::string as =
             login.password.empty()
@@ -62,7 +152,6 @@ void say_not_let_in(const stream_address& where, const redis_login& login, const
         return;
     }
     if (where.tls) {
-        // A server without TLS waits for the end of what it takes for a command.
         return to.bad("tls",
                       at_of(where) + " took the connection, but TLS on it failed: " + why.why,
                       "is the port the one for TLS? Give ca=FILE, server_name=NAME, or cert=FILE "
@@ -70,7 +159,7 @@ void say_not_let_in(const stream_address& where, const redis_login& login, const
     }
     to.bad("login",
            at_of(where) + " took the connection and does not answer as it should: " + why.why,
-           "is it paused, loading its data, behind TLS, or another program?");
+           "is the port one for TLS, or that of another program?");
 }
 
 }  // namespace
@@ -96,11 +185,14 @@ std::unique_ptr<server_talk> redis_way::walk(const stream_address& where, const 
         say_unreachable(where, first.error, to);
         return nullptr;
     }
-    auto steps = trinco::detail::login_steps(login, database);
-    steps.push_back({{"PING"}});
-    auto talk = std::make_unique<server_talk>(on_, *tls_, where, std::move(steps));
+    const auto heard = std::make_shared<std::string>();
+    auto talk = std::make_unique<server_talk>(on_, *tls_, where, steps_of(login, database, heard));
     if (const auto why = talk->reach(patience + 1s)) {
-        say_not_let_in(where, login, *why, to);
+        say_not_let_in(where, login, *why, why->error == std::errc::timed_out ? "" : *heard, to);
+        return nullptr;
+    }
+    if (*heard == "MASTERDOWN") {
+        say_known_silence(where, *heard, to, advice_of_role(*talk));
         return nullptr;
     }
     if (quiet) return talk;
@@ -133,7 +225,7 @@ void check_round_trip(server_talk& with, examination& to) {
     distribution took;
     for (int i = 0; i < pings; ++i) {
         const told answer = with.ask({"PING"}, patience);
-        if (!answer.good()) {
+        if (answer.error) {
             return to.bad("round-trip", "a PING was not answered within 2 s: is the server busy?",
                           "look at SLOWLOG GET, and for long scripts and KEYS of others");
         }

@@ -228,7 +228,10 @@ bool is_elsewhere(const told& failed) {
 
 write_refusal say_why_not(const told& failed, examination& to) {
     if (is_denied(failed)) {
-        to.good("scripts", "not measured: this user may use no other namespace than its own");
+        const bool may_run = failed.reply.text.find("'eval'") == std::string::npos;
+        to.good("scripts", may_run
+                               ? "not measured: this user may use no other namespace than its own"
+                               : "not measured: this user may not run scripts, see rights");
         return write_refusal::none;
     }
     if (is_elsewhere(failed)) {
@@ -242,6 +245,14 @@ write_refusal say_why_not(const told& failed, examination& to) {
                     "), see " + check,
                 "follow what is said of " + check + ", then look again");
         return known->what;
+    }
+    if (failed.refusal() == "CLUSTERDOWN") {
+        to.bad("scripts",
+               "the cluster does not serve all its slots (CLUSTERDOWN): too few of its primaries "
+               "answer for a majority, or some slots have none",
+               "look at CLUSTER NODES and CLUSTER INFO, and bring the nodes that fail back; each "
+               "process decides by itself meanwhile");
+        return write_refusal::none;
     }
     to.bad("scripts", "the scripts of breakers do not run here: " + reason_of(failed),
            "breakers need a primary of Redis from 6.0 on, or of Valkey, with Lua and "

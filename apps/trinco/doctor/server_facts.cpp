@@ -148,10 +148,12 @@ void judge_memory(const server_facts& facts, bool writes_refused, examination& t
 
 void judge_persistence(const server_facts& facts, bool writes_refused, examination& to) {
     if (writes_refused) {
-        return to.bad("persistence",
-                      "it cannot save to its disk, and refuses all writes until it can (MISCONF)",
-                      "look at its log and at the space in its folder (CONFIG GET dir); CONFIG SET "
-                      "stop-writes-on-bgsave-error no lets it go on unsaved");
+        return to.bad(
+            "persistence",
+            "it cannot save to its disk, and refuses all writes until it can (MISCONF)",
+            "free space in its folder (CONFIG GET dir); its log says what failed, LASTSAVE "
+            "when it last saved. CONFIG SET stop-writes-on-bgsave-error no lets it go on "
+            "unsaved");
     }
     const auto appended =
         facts.text("appendonly") ? facts.text("appendonly") : facts.text("aof_enabled");

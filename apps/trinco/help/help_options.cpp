@@ -2,6 +2,7 @@
 #include <array>
 #include <string>
 
+#include "apps/trinco/breakers/option_words.hpp"
 #include "apps/trinco/help/help.hpp"
 #include "apps/trinco/output/wrapped.hpp"
 #include "core/breaker_options_table.hpp"
@@ -73,6 +74,9 @@ std::string help_options() {
         if (!names_beyond_first(option).empty()) text += note("also:", names_beyond_first(option));
         text += note("why:", option.why);
         text += note("watch:", option.watch);
+        if (!is_shared_option(option)) {
+            text += note("set:", "each process's own: 'trinco breakers set' cannot set it for all");
+        }
     }
     return text + std::string(outro);
 }

@@ -14,8 +14,8 @@ breakers (schema 2), whatever the verb
   {"schema", "store", "namespace", "breakers": [{...}]}      ls
   {"schema", "store", "namespace", "at", "change", "breaker": {...}}     watch, a line a change
 
-  change is begin, state, override or options; or store_lost, with reason and since, and store_back,
-  with since, away_ms and restarted: then breaker is null.
+  change is begin, state, override or options; or store_lost, with reason and since, store_back,
+  with since, away_ms and restarted, and store_emptied: then breaker is null.
 
   of a breaker        always: name, and
   error               why it cannot be read, and then there is nothing else; else null

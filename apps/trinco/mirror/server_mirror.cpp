@@ -13,13 +13,13 @@ namespace {
 
 using trinco::detail::control_verb;
 
+// Throws what the driver throws.
 store open_local(const settings& with, const std::string& name_space, std::string_view instance) {
     store_settings how;
     how.name_space = name_space;
     how.instance = instance;
     how.voter = with.instance;
-    std::error_code error;
-    return trinco::open(with.mirror_url, all_drivers(), how, error);
+    return trinco::open(with.mirror_url, all_drivers(), how);
 }
 
 std::string name_of(server_mirror::trouble_t kind) {
@@ -31,14 +31,20 @@ std::string name_of(server_mirror::trouble_t kind) {
 server_mirror::server_mirror(store stand_in, store memory, store server)
     : stand_in_(std::move(stand_in)), memory_(std::move(memory)), server_(std::move(server)) {}
 
-std::optional<server_mirror> server_mirror::open(const settings& with, std::string_view instance) {
+std::optional<server_mirror> server_mirror::open(const settings& with, std::string_view instance,
+                                                 std::string* why_not) {
     const std::string scheme = detail::scheme_of(with.breakers_url);
     if (scheme == "local" || scheme == "memory" || with.mirror_url == "none") return std::nullopt;
     const mirror_names names = mirror_names_of(with.breakers_url, with.name_space);
-    store stand_in = open_local(with, names.stand_in, instance);
-    if (!stand_in || !stand_in.has_breakers()) return std::nullopt;
-    return server_mirror(std::move(stand_in), open_local(with, names.memory, instance),
-                         open_local(with, names.server, instance));
+    try {
+        store stand_in = open_local(with, names.stand_in, instance);
+        if (!stand_in || !stand_in.has_breakers()) return std::nullopt;
+        return server_mirror(std::move(stand_in), open_local(with, names.memory, instance),
+                             open_local(with, names.server, instance));
+    } catch (const std::system_error& e) {  // open_error, or what the system refused
+        if (why_not != nullptr) *why_not = e.what();
+        return std::nullopt;
+    }
 }
 
 detail::view server_mirror::last_view(const std::string& breaker) const {

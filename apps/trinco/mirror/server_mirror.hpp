@@ -12,9 +12,9 @@
 // Names       see mirror_names.hpp: what one server said is never told to another one.
 // Kept        a breaker, for key_ttl (1 h) beyond what it was told of last.
 //
-// Nothing here is anybody's failure: where local: cannot be opened, there is no mirror; what cannot
-// be read was never told. Threads: one. Cost: three stores opened, about 1 ms; a transaction each
-// for what is read or changed.
+// Nothing here is anybody's failure: where local: cannot be opened, there is no mirror, and whoever
+// wants to know is told why; what cannot be read was never told. Threads: one. Cost: three stores
+// opened, about 1 ms; a transaction each for what is read or changed.
 #pragma once
 
 #include <chrono>
@@ -38,9 +38,11 @@ public:
     static constexpr milliseconds patience{2'000};
 
     // Nothing: the store is this machine's own, or the mirror is "none", or cannot be opened.
-    // `instance`: who counts in it; empty: this process.
+    // `instance`: who counts in it; empty: this process. `why_not`: one sentence, where it cannot
+    // be opened.
     [[nodiscard]] static std::optional<server_mirror> open(const settings& with,
-                                                           std::string_view instance = {});
+                                                           std::string_view instance = {},
+                                                           std::string* why_not = nullptr);
 
     // What the server said last; era 0 when that is too long ago, or never was.
     [[nodiscard]] detail::view last_view(const std::string& breaker) const;

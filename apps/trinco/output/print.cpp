@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -72,6 +73,12 @@ int print(std::string_view text) {
     if (error == EPIPE) return exit_output;
     const std::string why = std::generic_category().message(error);
     return complain({exit_output, "standard output could not be written: " + why});
+}
+
+std::optional<std::size_t> terminal_width(int descriptor) {
+    ::winsize size{};
+    if (::ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return std::nullopt;
+    return size.ws_col;
 }
 
 bool is_live_terminal(int descriptor) {

@@ -1,6 +1,8 @@
 // Standard output, with the care that a full disk and a closed pipe ask for.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string_view>
 
 namespace trinco::program {
@@ -11,6 +13,9 @@ namespace trinco::program {
 
 // Writes all of it to a descriptor; 0 or errno. SIGPIPE is not raised: the answer is EPIPE.
 [[nodiscard]] int write_all(int descriptor, std::string_view text);
+
+// The columns of a terminal; nothing: it is none, or does not say.
+[[nodiscard]] std::optional<std::size_t> terminal_width(int descriptor);
 
 // Whether standard output / standard error is a terminal that takes colours and cursor movements:
 // not with NO_COLOR, not with TERM=dumb.

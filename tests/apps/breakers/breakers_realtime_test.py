@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
 """`trinco breakers` from outside: every verb, every format, and what is said about mistakes."""
 
+import fcntl
 import getpass
 import json
 import os
+import pty
 import re
 import signal
 import sqlite3
+import struct
 import subprocess
+import termios
 
 from scene import PATIENCE, PROGRAM, Scene, main, wait_until
 
@@ -38,9 +42,13 @@ class Looking(Scene):
         self.assertEqual('pay\nrates\n', self.answer('breakers', '-o', 'name'))
         self.answer('breakers', 'force-open', 'pay', '--for', '2h', '--reason', 'maintenance ' * 9)
         lines = self.answer('breakers', 'ls').splitlines()
-        self.assertRegex(lines[1],
-                         r'^pay +forced_open +(-|\d.*) +(2 h|1 h 59 min) +.* mainten.*\.\.\.$')
-        self.assertLessEqual(max(len(line) for line in lines), 80)
+        self.assertRegex(lines[1], r'^pay +forced_open +(-|\d.*) +(2 h|1 h 59 min) +.* '
+                                   r'(maintenance +){9}\(by \S+\)$')
+        # A terminal takes no more than its width, and all of that.
+        for width in (80, 120):
+            lines = self.on_terminal(width, 'breakers', 'ls').splitlines()
+            self.assertRegex(lines[1], r' mainten.*\.\.\.$')
+            self.assertEqual(width, max(len(line) for line in lines))
         self.answer('breakers', 'set', 'pay', 'failure_rate=0.25')
         lines = self.answer('breakers', 'ls', 'pay').splitlines()
         self.assertRegex(
@@ -48,6 +56,16 @@ class Looking(Scene):
                       r'set, 30 d +maint')
         self.answer('breakers', 'resume', 'pay')
         self.assertNotIn('NEXT', self.answer('breakers', 'ls', 'pay'))
+
+    def on_terminal(self, width, *words):
+        """What the program says to a terminal of so many columns."""
+        ours, its = pty.openpty()
+        self.addCleanup(os.close, ours)
+        fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack('HHHH', 24, width, 0, 0))
+        process = self.start(*words, stdout=its)
+        os.close(its)
+        self.assertEqual(0, process.wait(), process.stderr.read())
+        return os.read(ours, 65_536).decode()
 
     def test_ls_takes_names_and_prefixes(self):
         for name in ('pay', 'payments', 'rates', 'other'):
@@ -116,7 +134,7 @@ class Looking(Scene):
                      'at 5 failures', 'options  of ', ':call:', 'probes   5 of 5 left',
                      '  open_for          1 h\n', 'it begins anew with every change of state'):
             self.assertIn(part, page)
-        self.assertRegex(page, r'\n\n\d instances?, without calls in the window\n\Z')
+        self.assertRegex(page, r'\n\nINSTANCE +VOTER [^\n]+\n(\S+ +\S+ +0 +0 +\d+ [^\n]+\n)+\Z')
         self.answer('breakers', 'reset', 'pay')
         self.fail_calls(1)
         page = self.answer('breakers', 'show', 'pay')
@@ -125,8 +143,11 @@ class Looking(Scene):
         self.assertNotIn('begins anew', page)
         self.assertNotIn('why  ', page)
         self.assertIsNone(self.show()['why'])
-        self.assertEqual(len(self.show()['instances']), 1 + int(
-            re.search(r'(?m)^and (\d+) instances? more, without|\Z', page).group(1) or 0))
+        # All of them are listed, also those without a call in the window.
+        rows = page.split('\nINSTANCE ')[1].splitlines()[1:]
+        self.assertEqual(sorted(one['instance'] for one in self.show()['instances']),
+                         sorted(row.split()[0] for row in rows))
+        self.assertGreater(len(rows), 1)
         self.answer('breakers', 'set', 'pay', 'window=20s')
         self.assertIn('options  set by an operator', self.answer('breakers', 'show', 'pay'))
         self.assertEqual('pay\n', self.answer('breakers', 'show', 'pay', '-o', 'name'))

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "apps/trinco/breakers/option_words.hpp"
+#include "apps/trinco/help/help.hpp"
 #include "core/breaker/policy.hpp"
 
 namespace trinco::program {
@@ -26,6 +27,31 @@ TEST(OptionWords, ValuesAreReadAsTheTableOfOptionsShowsThem) {
     o.failure_count = 3;
     EXPECT_FALSE(assign_option("failure_count", "off", o));
     EXPECT_EQ(0U, o.failure_count);
+}
+
+TEST(OptionWords, WhoWritesAPercentageWithoutItsSignIsAsked) {
+    breaker_options o;
+    const auto ends = [&](const char* value, std::string_view with) {
+        return assign_option("failure_rate", value, o).value_or("").ends_with(with);
+    };
+    EXPECT_TRUE(ends("30", "; or do you mean 30%?"));
+    EXPECT_FALSE(ends("300", "?"));
+    EXPECT_FALSE(ends("half", "?"));
+    EXPECT_EQ(breaker_options().failure_rate, o.failure_rate);
+}
+
+TEST(OptionWords, TheHelpMarksWhatCannotBeSetForAll) {
+    const std::string help = help_options();
+    std::size_t marked = 0;
+    for (auto at = help.find("\n    set:"); at != std::string::npos;
+         at = help.find("\n    set:", at + 1)) {
+        ++marked;
+    }
+    std::size_t own = 0;
+    for (const auto& option : detail::breaker_option_table())
+        own += is_shared_option(option) ? 0 : 1;
+    EXPECT_EQ(own, marked);
+    EXPECT_GT(own, 0U);
 }
 
 TEST(OptionWords, WhatIsNoValueIsASentence) {

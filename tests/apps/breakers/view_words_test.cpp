@@ -51,6 +51,10 @@ TEST(ViewWords, ARefusalNamesWhoWhyAndWhen) {
     EXPECT_EQ(
         "a is open (failure_rate), refused by the shared breaker; retry in 8.4 s",
         refusal_sentence("a", open, {refused_by::fleet_breaker, refusal_reason::open, 8'400ms}));
+    EXPECT_EQ(
+        "a is open (failure_rate), refused by the breaker that stands in on this machine; retry in "
+        "1 s",
+        refusal_sentence("a", open, {refused_by::fleet_breaker, refusal_reason::open, 1s}, true));
     EXPECT_EQ("a is open (operator trip, by ann@shop), refused by the shared breaker; retry in 1 s",
               refusal_sentence("a", in(breaker_state::open, "operator trip (by ann@shop)", 1s),
                                {refused_by::fleet_breaker, refusal_reason::open, 1s}));

@@ -298,6 +298,8 @@ TEST_F(Settings, WhatIsNotTomlIsNamedWithItsLine) {
 TEST_F(Settings, AnUnknownKeyIsAnsweredWithTheNearest) {
     EXPECT_EQ("3: there is no setting \"locks.stroe\"; did you mean locks.store?",
               mistake_in("\n[locks]\nstroe = 'memory:'\n"));
+    EXPECT_TRUE(mistake_in("[breakers]\npassword = \"x\"\n").find("breakers.password_file") !=
+                std::string::npos);
     EXPECT_EQ("1: there is no setting \"lcoks\"; did you mean locks?",
               mistake_in("[lcoks]\nstore = 'memory:'\n"));
     EXPECT_EQ("1: there is no setting \"frobnicate\"; 'trinco help config' lists them",

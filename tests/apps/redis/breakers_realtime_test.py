@@ -3,30 +3,10 @@
 program and a service."""
 
 import json
-import os
 import subprocess
 
-from redis_scene import SERVICE, RedisScene
+from redis_scene import RedisScene, Service
 from scene import PROGRAM, main, wait_until
-
-
-class Service:
-    def __init__(self, test, url, voter):
-        environment = {**os.environ, 'TRINCO_INSTANCE': voter}
-        self.process = subprocess.Popen([SERVICE, url, 'pay'], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, text=True, env=environment)
-        test.addCleanup(self.end)
-
-    def ask(self, word):
-        self.process.stdin.write(word + '\n')
-        self.process.stdin.flush()
-        return self.process.stdout.readline().rstrip('\n')
-
-    def end(self):
-        self.process.kill()
-        self.process.wait()
-        self.process.stdin.close()
-        self.process.stdout.close()
 
 
 class Verbs(RedisScene):

@@ -208,7 +208,7 @@ class NoWrites(MirrorScene):
             self.assertLessEqual(len(took), 5, 'it does not open')
         self.assertGreaterEqual(len(took), 3)
         self.assertLess(min(took), IMPATIENCE)
-        self.assertIn('refused by the local breaker', err)
+        self.assertIn('refused by the breaker that stands in on this machine', err)
         self.assertEqual('open', self.local()['in_force'])
 
     def test_a_full_server_does_not_hide_that_calls_fail(self):

@@ -5,6 +5,7 @@ service that uses the library (breaker_client)."""
 import json
 import os
 import pathlib
+import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'breakers'))
@@ -22,6 +23,25 @@ def stand_in(url, name_space='default'):
     for byte in url.replace('//', '').encode():
         number = (number ^ byte) * 0x01000193 % 2 ** 32
     return f'{name_space}:stand-in:{number:08x}'
+
+
+class Service:
+    def __init__(self, test, url, voter):
+        environment = {**os.environ, 'TRINCO_INSTANCE': voter}
+        self.process = subprocess.Popen([SERVICE, url, 'pay'], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True, env=environment)
+        test.addCleanup(self.end)
+
+    def ask(self, word):
+        self.process.stdin.write(word + '\n')
+        self.process.stdin.flush()
+        return self.process.stdout.readline().rstrip('\n')
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
 
 
 class RedisScene(Scene):
