@@ -110,6 +110,7 @@ void fleet_sync::impl::read_by_exchange(const member_ptr& m, deadline by) {
                 m->refusal = ec;
                 if (ec) meter.trouble(trouble());
                 if (!ec) take_verdict(*m, verdicts.front(), now);
+                if (m->owner != nullptr) plan(*m);  // what it asks for may be due sooner
             }
             finish_read(m, ec);
         });

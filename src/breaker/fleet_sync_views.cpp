@@ -88,14 +88,14 @@ void fleet_sync::impl::take_verdict(member& m, const verdict& v, time_point sent
             m.governing_stamp = m.own_stamp;
         }
         m.store_lacks_options = v.send_options;
-        if (v.send_options || v.own_stamp == 0) {
-            const auto tick = m.known.rules.sync_interval;
-            m.forced = std::min(m.forced, tick_at_or_after(on.now() + 1ns, phase, tick));
-        }
         m.shut_gate(on.now());  // probe_timeout may be another one now
         m.known.window = v.window;
         m.known.set_aside = v.set_aside;
         m.known.live = v.live;
+    }
+    if (v.send_options || v.own_stamp == 0) {
+        const auto tick = m.known.rules.sync_interval;
+        m.forced = std::min(m.forced, tick_at_or_after(on.now() + 1ns, phase, tick));
     }
     tell(m);
     recover(m);

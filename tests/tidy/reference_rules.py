@@ -50,15 +50,18 @@ def _is_used(path, files):
         return _is_added(folder, files)
     if path.endswith('.hpp'):
         used = re.compile(r'#\s*include\s*["<](?:[\w./-]*/)?' + re.escape(name) + '[">]')
-        return any(used.search(text) for other, text in files.items() if other != path)
+        return any(name in text and used.search(text)
+                   for other, text in files.items() if other != path)
     mention = re.compile(r'(?<![\w-])' + re.escape(name) + r'(?!\w)')
     if path.endswith('.cpp'):
         return any(mention.search(text) for other, text in files.items()
                    if posixpath.basename(other) == 'CMakeLists.txt'
                    and path.startswith(posixpath.dirname(other)))
     if path.endswith(('.py', '.cmake')):    # imported or included without the ending
-        mention = re.compile(r'(?<![\w-])' + re.escape(name.rsplit('.', 1)[0]) + r'(?!\w)')
-    return any(mention.search(text) for other, text in files.items() if other != path)
+        name = name.rsplit('.', 1)[0]
+        mention = re.compile(r'(?<![\w-])' + re.escape(name) + r'(?!\w)')
+    return any(name in text and mention.search(text)
+               for other, text in files.items() if other != path)
 
 
 def _is_added(folder, files):

@@ -36,11 +36,11 @@ void mirrored_word::before(const breakers_place& in) const {
             return at.look(question, by, std::move(done));
         });
     if (now.error || !told.newer_than(now.value.fleet)) return;
-    bring_back(in, believed(told, now.value.fleet), now.value.fleet.options_stamp);
+    bring_back_state(in, believed(told, now.value.fleet));
+    bring_back_options(in, now.value.fleet.options_stamp);
 }
 
-void mirrored_word::bring_back(const breakers_place& in, const view& state,
-                               std::uint64_t options_there) const {
+void mirrored_word::bring_back_state(const breakers_place& in, const view& state) const {
     detail::probe_request nobodys;
     nobodys.breaker = breaker_;
     nobodys.mine = state;
@@ -51,8 +51,11 @@ void mirrored_word::bring_back(const breakers_place& in, const view& state,
         in.at, patience, bear, [&](detail::breaker_store& at, auto by, auto done) {
             return at.probe(nobodys, by, std::move(done));
         }));
+}
+
+void mirrored_word::bring_back_options(const breakers_place& in, std::uint64_t there) const {
     const told_options governed = mirror_->last_options(breaker_);
-    if (!governed.are_set() || governed.stamp <= options_there) return;
+    if (!governed.are_set() || governed.stamp <= there) return;
     control_request set;
     set.breaker = breaker_;
     set.id = governed.stamp;  // said once, whoever brings it

@@ -36,8 +36,9 @@ public:
                const detail::view& now);
 
 private:
-    void bring_back(const breakers_place& in, const detail::view& state,
-                    std::uint64_t options_there) const;
+    void bring_back_state(const breakers_place& in, const detail::view& state) const;
+    // `there`: the stamp of those that govern. They get a new one, and are then the latest.
+    void bring_back_options(const breakers_place& in, std::uint64_t there) const;
 
     std::string breaker_;
     std::optional<server_mirror> mirror_;

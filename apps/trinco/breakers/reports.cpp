@@ -9,6 +9,7 @@
 #include "apps/trinco/command_line/shell_words.hpp"
 #include "apps/trinco/exit_codes.hpp"
 #include "apps/trinco/mirror/mirror_names.hpp"
+#include "apps/trinco/mirror/server_mirror.hpp"
 #include "apps/trinco/stores/hurried_ask.hpp"
 #include "apps/trinco/stores/live_names.hpp"
 #include "apps/trinco/stores/open_store.hpp"
@@ -195,7 +196,7 @@ problem not_done(const breakers_place& in, std::string_view action, asked for_wh
                  const std::error_code& error) {
     problem why = breaker_problem(in.at, action, for_what, error, in.words);
     const bool is_server = server_of(in.with.breakers_url) != nullptr;
-    if (why.code != exit_unavailable || !is_server || in.with.mirror_url == "none") return why;
+    if (why.code != exit_unavailable || !is_server || !server_mirror::open(in.with)) return why;
     const std::string space = mirror_names_of(in.with.breakers_url, in.with.name_space).stand_in;
     const std::vector<std::string> words = {"--breakers", in.with.mirror_url, "--namespace", space};
     why.sentence +=

@@ -97,7 +97,12 @@ std::string refusal_sentence(std::string_view breaker, const view& v, const refu
     text += " is ";
     text += v.over == override_kind::forced_open ? "forced open" : spoken_state(v);
     text += in_brackets(v);
-    if (why.reason == refusal_reason::no_probe_left) text += " and all its probes are out";
+    if (why.reason == refusal_reason::no_probe_left) {
+        // Half open none is left; before that none is granted yet: those of before a loss of the
+        // server's data may be under way.
+        text += v.state == detail::breaker_state::half_open ? " and all its probes are out"
+                                                            : " and grants no probe yet";
+    }
     text += ", refused by the " + std::string(spoken(why.by, stands_in));
     return text + "; retry in " + duration_words(why.retry_after);
 }

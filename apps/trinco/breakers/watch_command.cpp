@@ -36,7 +36,7 @@ using clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr std::chrono::seconds longest_sleep{60};
-constexpr milliseconds read_again{200};
+constexpr milliseconds read_again{1'000};
 
 // Notices on their way from the store's thread to ours.
 class mailbox {
@@ -163,9 +163,28 @@ private:
     int see_ends(const breakers_place& in) {
         const auto read = read_reports(in, names_, "watch breakers");
         const auto* const all = std::get_if<reports>(&read);
+        if (all != nullptr) {
+            drop_those_gone(*all);
+            if (const int code = tell(in.at, *all); code != exit_ok) return code;
+        }
         // A breaker whose end cannot be read now is asked for again.
-        for (auto& [name, ends] : ends_) ends = std::max(ends, clock::now() + read_again);
-        return all != nullptr ? tell(in.at, *all) : exit_ok;
+        for (auto& [name, ends] : ends_) {
+            if (ends <= clock::now()) ends = clock::now() + read_again;
+        }
+        return exit_ok;
+    }
+
+    // Of those with an override: somebody took the record away.
+    void drop_those_gone(const reports& all) {
+        for (auto one = ends_.begin(); one != ends_.end();) {
+            const bool is_there = std::any_of(
+                all.begin(), all.end(), [&](const report& r) { return r.breaker == one->first; });
+            if (!is_there) {
+                say("the breaker " + detail::quoted(one->first) + " is not there any more");
+                known_.erase(one->first);
+            }
+            one = is_there ? std::next(one) : ends_.erase(one);
+        }
     }
 
     int hear(const store& at, const notice& n) {

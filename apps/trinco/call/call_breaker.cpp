@@ -426,7 +426,8 @@ std::error_code call_breaker::exchange(const news& what, verdict& v) {
 void call_breaker::learn(const verdict& v) {
     fleet_ = v.fleet;
     window_ = v.window;
-    knows_nobodys_ = v.own_stamp == 0;
+    // A record that was lost knows none at all: whoever was told them brings them back.
+    knows_nobodys_ = v.own_stamp == 0 && v.fleet.options_stamp != 0;
     if (v.options.empty()) return;
     governing_ = v.options;
     governing_stamp_ = v.fleet.options_stamp;

@@ -321,15 +321,17 @@ std::optional<seconds> least_ttl_in(std::string_view refusal) {
 void judge_session_ttl(seconds least, seconds asked, examination& to) {
     auto figures = json_object().add("least_ttl_s", least.count());
     const seconds ours = trinco::detail::consul_locks::shortest_ttl;
-    const std::string text = "a session lives " + duration_words(std::max(least, ours)) +
-                             " or longer" + (least < ours ? ", as Trinco asks for them" : "");
-    if (least > asked) {
+    const seconds needed = std::max(least, ours);
+    const std::string text = "a session lives " + duration_words(needed) + " or longer" +
+                             (least < ours ? ", as Trinco asks for them" : "");
+    if (needed > asked) {
         finding one{level::warn, "ttl",
-                    text + " (session_ttl_min): more than the TTL of " + duration_words(asked) +
+                    text + (least < ours ? "" : " (session_ttl_min)") + ": more than the TTL of " +
+                        duration_words(asked) +
                         " that locks ask for, so that one without a longer --ttl is refused",
-                    "write ttl = \"" + std::to_string(least.count()) +
-                        "s\" or more under [locks] of trinco.toml, or lower session_ttl_min of "
-                        "the servers",
+                    "write ttl = \"" + std::to_string(needed.count()) +
+                        "s\" or more under [locks] of trinco.toml" +
+                        (least > ours ? ", or lower session_ttl_min of the servers" : ""),
                     std::move(figures)};
         return to.add(std::move(one));
     }

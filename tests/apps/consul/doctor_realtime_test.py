@@ -174,7 +174,7 @@ class Slow(DoctorScene):
         found = self.examine()
         self.assertEqual(('warn', 30), (found['ttl']['level'],
                                         found['ttl']['figures']['least_ttl_s']))
-        self.assertIn('--ttl 30s', found['ttl']['advice'])
+        self.assertIn('ttl = "30s"', found['ttl']['advice'])
         self.assertEqual('ok', found['rights']['level'])
         self.assertEqual('warn', found['connections']['level'])
         self.assertIn('takes 60 of one machine', found['connections']['sentence'])

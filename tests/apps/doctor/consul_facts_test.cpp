@@ -224,6 +224,10 @@ TEST(ConsulFacts, TheLeastTtlIsReadFromARefusal) {
     examination configured;
     judge_session_ttl(16s, 20s, configured);
     EXPECT_EQ(level::good, only(configured).how);
+    examination too_short;
+    judge_session_ttl(1s, 5s, too_short);
+    EXPECT_EQ(level::warn, only(too_short).how);
+    EXPECT_NE(std::string::npos, only(too_short).advice.find("ttl = \"10s\""));
 }
 
 TEST(ConsulFacts, ANewLeaderMayTakeTooLong) {

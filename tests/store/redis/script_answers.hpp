@@ -58,7 +58,7 @@ inline resp_reply report_answer(const view& v) {
     std::vector<resp_reply> all{resp_reply::of(std::string("ok")), view_reply(v), counts_reply()};
     for (const std::uint64_t n : {1, 0, 0, 100}) all.push_back(number_reply(n));
     all.push_back(resp_reply::of(std::string()));
-    all.push_back(number_reply(0));
+    for (int k = 0; k < 2; ++k) all.push_back(number_reply(0));  // options_set, set_remaining
     all.push_back(counts_reply());
     all.push_back(resp_reply::of(std::vector<resp_reply>()));
     all.push_back(number_reply(50));
