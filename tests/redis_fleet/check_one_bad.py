@@ -63,7 +63,7 @@ class Trial:
         tell(self.good, 'load * * outside %g' % self.good_rate)
         live = len(set(self.voters))
         # Who is bad calls nobody yet, so that its first call is its first failure.
-        wait_for(lambda: all(r['live'] == live for r in reports(self.good)), 10, 'all are heard')
+        wait_for(lambda: all(r['live'] == live for r in reports(self.good)), 40, 'all are heard')
 
     def perform(self, scene):
         raise NotImplementedError

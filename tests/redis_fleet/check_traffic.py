@@ -112,7 +112,7 @@ def of_connections(child, seed):
         fleet = scene.start([[(name, name, server.url())] for name in 'abc'], OPTIONS, breakers,
                             outside=False)
         tell(fleet, 'load * * inside 1000 0.02')
-        wait_for(lambda: all(r['live'] == len(fleet) for r in reports(fleet)), 10, 'all are heard')
+        wait_for(lambda: all(r['live'] == len(fleet) for r in reports(fleet)), 40, 'all are heard')
         theirs = [one for one in connections(server) if one not in ours]
         listening = sum('sub=0' not in one for one in theirs)
         wrong = []
