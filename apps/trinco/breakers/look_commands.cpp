@@ -47,7 +47,8 @@ public:
                 (names_.empty() ? "breakers" : "such breakers") + " in the namespace " +
                 std::string(at.name_space()));
         }
-        return print(table_of(all, terminal_width(STDOUT_FILENO)));
+        const auto size = size_of_terminal(STDOUT_FILENO);
+        return print(table_of(all, size ? std::optional(size->columns) : std::nullopt));
     }
 
 private:

@@ -1,8 +1,6 @@
 #include "apps/trinco/demo/live_view.hpp"
 #include "apps/trinco/output/print.hpp"
 
-#include <sys/ioctl.h>
-
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
@@ -28,11 +26,9 @@ struct extent {
 
 // The last column stays free: writing there makes some terminals begin a new line.
 extent extent_of(int descriptor) {
-    ::winsize size{};
-    if (::ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row == 0) {
-        return {widest - 1, 24};
-    }
-    return {std::min<std::size_t>(size.ws_col, widest) - 1, size.ws_row};
+    const auto size = size_of_terminal(descriptor);
+    if (!size || size->rows == 0) return {widest - 1, 24};
+    return {std::min(size->columns, widest) - 1, size->rows};
 }
 
 class live_view final : public voice {

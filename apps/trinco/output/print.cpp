@@ -75,10 +75,10 @@ int print(std::string_view text) {
     return complain({exit_output, "standard output could not be written: " + why});
 }
 
-std::optional<std::size_t> terminal_width(int descriptor) {
+std::optional<terminal_size> size_of_terminal(int descriptor) {
     ::winsize size{};
     if (::ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return std::nullopt;
-    return size.ws_col;
+    return terminal_size{size.ws_col, size.ws_row};
 }
 
 bool is_live_terminal(int descriptor) {

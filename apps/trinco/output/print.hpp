@@ -14,8 +14,12 @@ namespace trinco::program {
 // Writes all of it to a descriptor; 0 or errno. SIGPIPE is not raised: the answer is EPIPE.
 [[nodiscard]] int write_all(int descriptor, std::string_view text);
 
-// The columns of a terminal; nothing: it is none, or does not say.
-[[nodiscard]] std::optional<std::size_t> terminal_width(int descriptor);
+struct terminal_size {
+    std::size_t columns = 0;
+    std::size_t rows = 0;  // 0: not known
+};
+// Nothing: it is no terminal, or does not say.
+[[nodiscard]] std::optional<terminal_size> size_of_terminal(int descriptor);
 
 // Whether standard output / standard error is a terminal that takes colours and cursor movements:
 // not with NO_COLOR, not with TERM=dumb.
